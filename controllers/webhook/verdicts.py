@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from engine.evaluate import CompiledPolicy, PolicySet
 
 _FINE = frozenset({Status.PASS, Status.SKIP})
+_SHORT = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +138,13 @@ def _enforcing(
     policies: PolicySet, review: Review, results: Sequence[RuleResult]
 ) -> frozenset[str]:
     """Return the keys of policies that say something and of which some rule enforces for this object."""
-    return frozenset(
-        compiled.policy.identity
-        for compiled in _saying(policies, results)
-        if any(rule.enforces(review) for rule in compiled.rules)
-    )
+    found = set()
+    for compiled in _saying(policies, results):
+        for rule in compiled.rules:
+            if rule.enforces(review):
+                found.add(compiled.policy.identity)
+                break
+    return frozenset(found)
 
 
 def _warnings(policies: PolicySet, results: Sequence[RuleResult]) -> tuple[str, ...]:
@@ -195,7 +198,7 @@ def blocked_message(review: Review, failures: Mapping[str, Mapping[str, str]]) -
     for policy in sorted(failures):
         lines.append(f"{_key(policy)}:")
         rules = failures[policy]
-        lines += [f"  {_key(rule)}: {GO.text(rules[rule], 4)}" for rule in sorted(rules)]
+        lines += [f"  {_key(rule)}: {_value(rules[rule])}" for rule in sorted(rules)]
     return "\n".join(lines) + "\n"
 
 
@@ -203,6 +206,16 @@ def blocked_message(review: Review, failures: Mapping[str, Mapping[str, str]]) -
 def _key(name: str) -> str:
     """Return the name of a policy or rule as a key of the text; the same few are written again and again."""
     return GO.key(name)
+
+
+def _value(message: str) -> str:
+    """Return what a rule says as a value of the text; what most say is short, and said again and again."""
+    return _short_value(message) if len(message) <= _SHORT else GO.text(message, 4)
+
+
+@lru_cache(maxsize=1024)
+def _short_value(message: str) -> str:
+    return GO.text(message, 4)
 
 
 def failures_of(

@@ -25,12 +25,11 @@ from .context import Entry, compile_context, load_context
 from .lookups import ListLookup
 from .loops import each, elements_of
 from .patch_texts import PatchText
-from .quick import AtOnce
+from .quick import AtOnce, Passing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .quick import Passing
     from .state import State
 
     Patch = Callable[[State, Object], Object]
@@ -65,7 +64,7 @@ def compile_mutate(rule: Rule) -> tuple[Handler, Passing | AtOnce]:
     loops = _compile_loops(block.get("foreach") or ())
     patch = None if loops else _compile_patch(block, "/mutate")
     if block.get("targets"):
-        return _compile_targets(block, loops, patch), ()
+        return _compile_targets(block, loops, patch), Passing()
 
     def handle(state: State) -> Answers:
         review = state.review
@@ -75,7 +74,7 @@ def compile_mutate(rule: Rule) -> tuple[Handler, Passing | AtOnce]:
         return (_within_reach(Effect.MUTATE, states, state, loops, patch),)
 
     if not isinstance(patch, _Constant):
-        return handle, ()
+        return handle, Passing()
     apply = patch.apply
 
     def work(resource: Object) -> Answers | None:

@@ -17,11 +17,11 @@ from engine.lang.variables import Scope, as_text, compile_document
 from engine.model import Block, Json, Outcome, Status
 
 from .answers import Answers, RuleAnswer, answered, errored, joined
+from .quick import Passing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from .quick import Passing
     from .state import State
 
     Patterns = Callable[[State], tuple[CompiledPattern, ...]]
@@ -31,15 +31,16 @@ if TYPE_CHECKING:
 
 
 def compile_patterns(block: Block, message: Message) -> tuple[Callable[[State], Answers], Passing]:
-    """Compile the handler of a rule with `pattern` or `anyPattern`, and what it answers to objects that pass."""
+    """Compile the handler of a rule with `pattern` or `anyPattern`, and what it answers to objects without being asked."""
     if block.get("pattern") is not None:
         answers = (_passed(passed(message.rule)),)
         patterns, ready = _patterns([block["pattern"]])
-        return _compile_one(patterns, answers[0], message), _passing(ready, answers)
+        missed = _missed(message) if message.is_constant else None
+        return _compile_one(patterns, answers[0], message), _passing(ready, answers, missed)
     choices = block.get("anyPattern")
     if not isinstance(choices, list):
         text = "failed to deserialize anyPattern, expected type array"
-        return lambda _: answered(Status.ERROR, text), ()
+        return lambda _: answered(Status.ERROR, text), Passing()
     patterns, ready = _patterns(choices)
     texts = (any_passed(message.rule, index) for index in range(len(choices)))
     return _compile_any(patterns, message), _passing(ready, tuple(map(_passed, texts)))
@@ -49,8 +50,17 @@ def _passed(text: str) -> Answers:
     return answered(Status.PASS, text)
 
 
-def _passing(ready: tuple[CompiledPattern, ...], answers: tuple[Answers, ...]) -> Passing:
-    return tuple(zip(ready, answers, strict=True)) if ready else ()
+def _missed(message: Message) -> Callable[[Miss], Answers]:
+    """Return what answers an object that misses the pattern of a rule, whose message is the same for all."""
+    return lambda miss: (RuleAnswer(miss_outcome(message.rule, lambda: message.text, miss)),)
+
+
+def _passing(
+    ready: tuple[CompiledPattern, ...],
+    answers: tuple[Answers, ...],
+    missed: Callable[[Miss], Answers] | None = None,
+) -> Passing:
+    return Passing(tuple(zip(ready, answers, strict=True)), missed) if ready else Passing()
 
 
 def _patterns(sources: list[Json]) -> tuple[Patterns, tuple[CompiledPattern, ...]]:
@@ -154,6 +164,11 @@ class Message:
         self.text = str(text or "")
         self.rule = rule
         self._document = compile_document(self.text)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is the same for every object."""
+        return self._document.is_constant
 
     def render(self, scope: Scope) -> str:
         """Return the message with its variables replaced; raises EvaluationError when one cannot be resolved."""

@@ -1,30 +1,44 @@
 """Results that most objects get from a rule, made once and handed out as they are.
 
 Apart from the rules' own work, because nothing of a rule's state is needed to see that an object meets a pattern without
-variables, which is what almost every object does with almost every rule, nor to apply a patch without variables.
+variables, which is what almost every object does with almost every rule, or misses one whose message has none either, nor to
+apply a patch without variables.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from engine.record import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from engine.lang.pattern import CompiledPattern
+    from engine.lang.pattern import CompiledPattern, Miss
     from engine.model import Object, Review, RuleResult
 
     from .answers import Answers
     from .inputs import Inputs
 
-    Passing = tuple[tuple[CompiledPattern, Answers], ...]
-    """Patterns in order, and what is answered where one is the first that an object meets."""
-
     Results = tuple[RuleResult, ...]
     Quick = Callable[[Review, Inputs], Results | None]
     """Gives a rule's results, None where the rule itself has to be asked; raises LookupNeeded like the rule."""
+
+
+_MOST_MISSES: Final = 8
+_LONGEST_PATH: Final = 256
+"""How many failures of a rule are remembered, and how long their paths are, which may be made of an object's keys."""
+
+
+@record
+class Passing:
+    """Patterns in order, and what is answered where one is the first that an object meets.
+
+    `missed` answers an object that misses the only one; None where the rule has to be asked.
+    """
+
+    choices: tuple[tuple[CompiledPattern, Answers], ...] = ()
+    missed: Callable[[Miss], Answers] | None = None
 
 
 @record
@@ -47,15 +61,15 @@ def compile_quick(
     """
     if isinstance(passing, AtOnce):
         return _at_once(passing, finish, enforces)
-    if not passing:
+    if not passing.choices:
         return None
     ready = [
         (pattern.check, (finish(answers, False), finish(answers, True)))
-        for pattern, answers in passing
+        for pattern, answers in passing.choices
     ]
     if len(ready) == 1:
         check, results = ready[0]
-        return lambda review, _: results[enforces(review)] if check(review.target) is None else None
+        return _alone(check, results, passing.missed, finish, enforces)
 
     def quick(review: Review, _inputs: Inputs) -> Results | None:
         target = review.target
@@ -63,6 +77,40 @@ def compile_quick(
             if check(target) is None:
                 return results[enforces(review)]
         return None
+
+    return quick
+
+
+def _alone(
+    check: Callable[[Object], Miss | None],
+    results: tuple[Results, Results],
+    missed: Callable[[Miss], Answers] | None,
+    finish: Callable[[Answers, bool], Results],
+    enforces: Callable[[Review], bool],
+) -> Quick:
+    """Return what tells of a single pattern: failures at the same place are the same results, too."""
+    if missed is None:
+        return lambda review, _: results[enforces(review)] if check(review.target) is None else None
+    known: dict[tuple[str, bool], Results] = {}
+
+    def quick(review: Review, _inputs: Inputs) -> Results | None:
+        miss = check(review.target)
+        if miss is None:
+            return results[enforces(review)]
+        if miss.kind != "fail":
+            return finish(missed(miss), enforces(review))
+        if review.operation == "UPDATE":
+            # the object may have failed before, which is the rule's to see
+            return None
+        place = miss.path, enforces(review)
+        found = known.get(place)
+        if found is None:
+            found = finish(missed(miss), place[1])
+            if len(miss.path) <= _LONGEST_PATH:
+                if len(known) >= _MOST_MISSES:
+                    known.clear()
+                known[place] = found
+        return found
 
     return quick
 

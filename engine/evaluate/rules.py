@@ -32,13 +32,13 @@ from .answers import Answers, RuleAnswer, answered, errored, joined
 from .conditions import Conditions, compile_conditions
 from .context import Entry, compile_context, load_context
 from .inputs import dotted_path
-from .quick import compile_quick
+from .quick import Passing, compile_quick
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from .cel.constraints import Constraints
-    from .quick import AtOnce, Passing, Quick
+    from .quick import AtOnce, Quick
     from .state import State
 
     Enforces = Callable[[Review], bool]
@@ -130,7 +130,7 @@ def compile_rule(
 
 
 def _compile_handler(kind: RuleType, rule: Rule) -> tuple[Handler, Passing | AtOnce]:
-    """Compile what a rule does, and what it answers to objects that plainly pass, or at once to all.
+    """Compile what a rule does, and what it answers to objects without being asked, or at once to all.
 
     The code of each kind is loaded with its first rule, to keep commands quick to start.
     """
@@ -146,11 +146,11 @@ def _compile_handler(kind: RuleType, rule: Rule) -> tuple[Handler, Passing | AtO
         case RuleType.GENERATION:
             from .generate import compile_generate
 
-            return compile_generate(rule), ()
+            return compile_generate(rule), Passing()
         case RuleType.IMAGE_VERIFY:
             from .images import compile_verify_images
 
-            return compile_verify_images(rule), ()
+            return compile_verify_images(rule), Passing()
 
 
 def run_rule(compiled: CompiledRule, state: State) -> tuple[RuleResult, ...]:

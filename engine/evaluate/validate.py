@@ -20,11 +20,11 @@ from .conditions import Conditions, compile_conditions
 from .context import Entry, compile_context, load_context
 from .loops import add_foreach_values, each, elements_of
 from .patterns import Message, compile_patterns
+from .quick import Passing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .quick import Passing
     from .state import State
 
     Handler = Callable[[State], Answers]
@@ -36,16 +36,16 @@ _GO_TYPES = {str: "string", bool: "bool", int: "int64", float: "float64", list: 
 
 
 def compile_validate(rule: Rule) -> tuple[Handler, Passing]:
-    """Compile the handler of a validate rule, and what it answers to objects that pass, but for DELETE."""
+    """Compile the handler of a validate rule, and what it answers without being asked, but for DELETE."""
     block = rule.validate or {}
     if (block.get("manifests") or {}).get("attestors"):
-        return compile_signed(block["manifests"]), ()
+        return compile_signed(block["manifests"]), Passing()
     if block.get("podSecurity"):
-        return _compile_pod_security(block["podSecurity"]), ()
+        return _compile_pod_security(block["podSecurity"]), Passing()
     if block.get("cel"):
         from .cel import compile_cel_rule
 
-        return compile_cel_rule(rule), ()
+        return compile_cel_rule(rule), Passing()
     checked, passing = _compile_checks(block, Message(block.get("message"), rule.name))
     if block.get("allowExistingViolations", True) and not denies_who_asks(rule):
         checked = _allowing_existing(checked, rule)
@@ -55,13 +55,13 @@ def compile_validate(rule: Rule) -> tuple[Handler, Passing]:
 def _compile_checks(block: Block, message: Message) -> tuple[Handler, Passing]:
     """Compile deny, pattern, anyPattern or foreach, whichever comes first."""
     if block.get("deny") is not None:
-        return _compile_deny(block["deny"], message), ()
+        return _compile_deny(block["deny"], message), Passing()
     if block.get("pattern") is not None or block.get("anyPattern") is not None:
         handler, passing = compile_patterns(block, message)
         return _except_on_delete(handler), passing
     if block.get("foreach"):
-        return _compile_foreach(block["foreach"], message), ()
-    return lambda _: NO_ANSWER, ()
+        return _compile_foreach(block["foreach"], message), Passing()
+    return lambda _: NO_ANSWER, Passing()
 
 
 def _except_on_delete(handler: Handler) -> Handler:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from engine.record import field, record
+from engine.record import field, lazy, record
 
 from .kinds import BY_NAME, identity
 
@@ -108,12 +108,12 @@ class RuleResult:
     images: tuple[ImageFinding, ...] = ()
     policy_kind: str = ""
 
-    @property
+    @lazy
     def identity(self) -> str:
         """What tells its policy from all others (`engine.model.kinds.identity`)."""
         return identity(self.policy_kind, self.policy)
 
-    @property
+    @lazy
     def is_of_cel(self) -> bool:
         """Whether its policy is written in CEL: one answer for the policy, which may be of a rule without a name."""
         kind = BY_NAME.get(self.policy_kind)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from engine.evaluate import Inputs, PolicySet, evaluate
 from engine.lang.chance import Chance
 from engine.model import Status, review_of
@@ -26,14 +28,37 @@ def test_ready_results_are_those_that_a_traced_evaluation_comes_to() -> None:
         {"name": "either", "validate": {"anyPattern": [{"data": {"a": "y"}}, {"data": {"a": "x"}}]}},
         {"name": "sets", "mutate": {"patchStrategicMerge": {"data": {"+(b)": "1", "c": "2"}}}},
         {"name": "idle", "mutate": {"patchStrategicMerge": {"data": {"+(a)": "1"}}}},
+        {"name": "applies", "validate": {"message": "m", "pattern": {"data": {"(a)": "y", "b": "?*"}}}},
+        {"name": "short", "validate": {"pattern": {"data": {"a": [1, 2]}}}},
+        {"name": "says", "validate": {"message": "{{ request.object.data.a }}", "pattern": {"data": {"a": "x"}}}},
     ]  # fmt: skip
     policies = PolicySet.compile([policy(*rules)])
-    for data in ({"a": "x"}, {"a": "y"}, {"a": "z"}, {}, {"a": "x", "b": None}):
-        review = review_of(config_map(**data))
-        quick = evaluate(policies, review, Inputs())
-        traced = evaluate(policies, review, Inputs(), trace=True)
-        assert quick.results == traced.results
-        assert quick.patched == traced.patched
+    for data in ({"a": "x"}, {"a": "y"}, {"a": "z"}, {}, {"a": "x", "b": None}, {"a": [1]}):
+        for operation in ("CREATE", "UPDATE", "CREATE"):
+            before = config_map(**data) if operation == "UPDATE" else None
+            review = review_of(config_map(**data), operation=operation, old_object=before)
+            quick = evaluate(policies, review, Inputs())
+            traced = evaluate(policies, review, Inputs(), trace=True)
+            assert quick.results == traced.results
+            assert quick.patched == traced.patched
+
+
+def test_failures_at_the_same_place_are_one_result_until_there_are_too_many_places() -> None:
+    rule = {"name": "r", "validate": {"pattern": {"metadata": {"labels": {"*": "x"}}}}}
+    policies = PolicySet.compile([policy(rule)])
+
+    def failed(key: str) -> Any:
+        obj = {**config_map(), "metadata": {"name": "c", "labels": {key: "y"}}}
+        (result,) = evaluate(policies, review_of(obj), Inputs()).results
+        assert result.message.endswith(f"rule r failed at path /metadata/labels/{key}/")
+        return result
+
+    first = failed("a")
+    assert failed("a") is first
+    for number in range(20):
+        failed(f"k{number}")
+    assert failed("a") is not first
+    assert failed("k" * 1000) is not failed("k" * 1000)
 
 
 def test_where_nothing_is_to_change_all_objects_get_one_result_and_stay_as_they_are() -> None:
@@ -59,15 +84,16 @@ def test_a_later_pattern_of_any_pattern_says_which_it_was() -> None:
     assert result.message == "validation rule 'r' anyPattern[1] passed."
 
 
-def test_whether_a_pass_enforces_follows_the_overrides_of_its_namespace() -> None:
+@pytest.mark.parametrize("value", ["x", "y"])
+def test_whether_a_result_enforces_follows_the_overrides_of_its_namespace(value: str) -> None:
     overrides = [{"action": "Enforce", "namespaces": ["dev"]}]
     rule = pattern(failureAction="Audit", failureActionOverrides=overrides)
-    elsewhere = {**config_map(a="x"), "metadata": {"name": "c", "namespace": "prod"}}
+    elsewhere = {**config_map(a=value), "metadata": {"name": "c", "namespace": "prod"}}
     policies = PolicySet.compile([policy(rule)])
 
     found = [
         evaluate(policies, review_of(obj), Inputs()).results[0].enforce
-        for obj in (config_map(a="x"), elsewhere, config_map(a="x"))
+        for obj in (config_map(a=value), elsewhere, config_map(a=value))
     ]
 
     assert found == [True, False, True]
