@@ -19,10 +19,19 @@ from .minting import (
     verifier_of,
     verify,
 )
-from .violations import CODE_ANNOTATION, body_digest, carried_codes, is_left_as_it_was, violation_of
+from .violations import (
+    CODE_ANNOTATION,
+    HIDDEN,
+    body_digest,
+    carried_codes,
+    is_left_as_it_was,
+    violation_of,
+    without_codes,
+)
 
 __all__ = [
     "CODE_ANNOTATION",
+    "HIDDEN",
     "Binding",
     "Key",
     "body_digest",
@@ -40,4 +49,5 @@ __all__ = [
     "verifier_of",
     "verify",
     "violation_of",
+    "without_codes",
 ]

@@ -15,6 +15,7 @@ from engine.fields import part
 from engine.lang.gotext import check_depth, compact_json
 
 from .binding import fingerprint
+from .minting import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 CODE_ANNOTATION: Final = "kpolicy.io/code"
 MOST_CODES: Final = 8
+HIDDEN: Final = "(hidden)"
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _NOT_BODY: Final = frozenset({"metadata", "status"})
 _TOKEN: Final = "kube-api-access-"  # noqa: S105 - the beginning of a volume's name
@@ -30,10 +32,19 @@ _TOKEN: Final = "kube-api-access-"  # noqa: S105 - the beginning of a volume's n
 
 def carried_codes(obj: Object | None) -> tuple[str, ...]:
     """Return the texts that an object carries as codes, at most eight."""
-    annotations = part(obj, "metadata", "annotations")
-    given = annotations.get(CODE_ANNOTATION)
-    texts = given.split(",") if isinstance(given, str) else []
-    return tuple(text.strip() for text in texts[:MOST_CODES] if text.strip())
+    return tuple(text.strip() for text in _given(obj)[:MOST_CODES] if text.strip())
+
+
+def _given(obj: Object | None) -> list[str]:
+    given = part(obj, "metadata", "annotations").get(CODE_ANNOTATION)
+    return given.split(",") if isinstance(given, str) else []
+
+
+def without_codes(text: str, obj: Object) -> str:
+    """Return a text for people in which no code stands that an object carries; a used one stays in it for good."""
+    for one in filter(canonical, map(str.strip, _given(obj))):
+        text = text.replace(one, HIDDEN)
+    return text
 
 
 def body_digest(obj: Object) -> str:

@@ -106,7 +106,7 @@ def explained(
     """Yield the lines that explain what every rule said about `obj`, and why; `whole` cuts no value."""
     yield resource_path(obj)
     results = (result for answer in answers for result in answer.results)
-    yield from lines(rules_explained(traces, results), whole=whole)
+    yield from lines(rules_explained(obj, traces, results), whole=whole)
 
 
 def _harmless(line: str) -> str:

@@ -106,7 +106,7 @@ async def explained_by_engine(world: ClusterCache, obj: Object, now: datetime, r
         return evaluate(policy_set, review, Inputs(now=now, answers=answers), trace=True)
 
     answer = await conclude_later(until_answered(ask, {}), resolve)
-    return found + by_policy(rules_explained(answer.traces, answer.results))
+    return found + by_policy(rules_explained(obj, answer.traces, answer.results))
 
 
 def _read(document: Object, parse: Callable[..., Any], taken: list[Any], found: list[Reason]) -> None:  # fmt: skip

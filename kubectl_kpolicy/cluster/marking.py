@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from engine.codes import CODE_ANNOTATION, HIDDEN
 from engine.fields import items, part, word
 from engine.lang.gotext import compact_json
 from engine.lang.pattern.anchors import parse_key
@@ -173,7 +174,7 @@ def _seen(obj: Object, path: Path) -> tuple[Path, Any]:
 
 
 def shown_object(obj: Object) -> Object:
-    """Return an object as it is shown: without who manages which field, and with the values of a Secret hidden."""
+    """Return an object as it is shown: without who manages which field, and with codes and the values of a Secret hidden."""
     metadata = {
         key: value for key, value in part(obj, "metadata").items() if key != "managedFields"
     }
@@ -181,6 +182,8 @@ def shown_object(obj: Object) -> Object:
         metadata["annotations"] = {
             key: value for key, value in metadata["annotations"].items() if key != _APPLIED
         }
+    if CODE_ANNOTATION in part(metadata, "annotations"):
+        metadata["annotations"] = {**metadata["annotations"], CODE_ANNOTATION: HIDDEN}
     made = {**obj, "metadata": metadata}
     if obj.get("kind") == "Secret":
         for name in ("data", "stringData"):

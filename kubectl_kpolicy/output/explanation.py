@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.codes import without_codes
 from engine.model.kinds import is_of_cel
 from engine.record import record
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from engine.evaluate import Step, Trace
-    from engine.model import RuleResult
+    from engine.model import Object, RuleResult
 
 WRONG = ("fail", "error", "warn")
 _MARKS = {"yes": "yes", "no": "no "}
@@ -38,16 +39,21 @@ class Reason:
         return tuple(part for part in self.parts if part.kind != "outcome")
 
 
-def rules_explained(traces: Iterable[Trace], results: Iterable[RuleResult]) -> Iterator[Reason]:
-    """Yield a reason for each rule: its steps, then what it came to. One without a result has the state `skip`."""
+def rules_explained(
+    obj: Object, traces: Iterable[Trace], results: Iterable[RuleResult]
+) -> Iterator[Reason]:
+    """Yield a reason for each rule: its steps, then what it came to. One without a result has the state `skip`.
+
+    Codes that the object carries are hidden.
+    """
     found: dict[tuple[str, str], list[RuleResult]] = {}
     for result in results:
         found.setdefault(_rule(result.identity, result.rule), []).append(result)
     for trace in traces:
         own = found.get(_rule(trace.policy, trace.rule), [])
         state = str(own[-1].status) if own else "skip"
-        said = (Reason(one.message, str(one.status), kind="outcome") for one in own)
-        steps = map(_step, trace.steps)
+        said = (Reason(without_codes(one.message, obj), str(one.status), kind="outcome") for one in own)  # fmt: skip
+        steps = (_step(one, obj) for one in trace.steps)
         yield Reason(trace.rule, state, parts=(*steps, *said), kind="rule", policy=trace.policy)
 
 
@@ -103,9 +109,10 @@ def _line(step: Reason, *, whole: bool) -> str:
     return text.replace("\n", " ").rstrip()
 
 
-def _step(step: Step) -> Reason:
+def _step(step: Step, obj: Object) -> Reason:
     from engine.lang.gotext import compact_json
 
     state = "" if step.holds is None else "yes" if step.holds else "no"
     is_seen = step.kind == "variable" or step.value is not None
-    return Reason(step.text, state, compact_json(step.value) if is_seen else "", kind=step.kind)
+    value = without_codes(compact_json(step.value), obj) if is_seen else ""
+    return Reason(without_codes(step.text, obj), state, value, kind=step.kind)

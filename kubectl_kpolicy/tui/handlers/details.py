@@ -13,6 +13,7 @@ from kubectl_kpolicy.cluster import explaining, violations
 from kubectl_kpolicy.cluster.audit import extent
 from kubectl_kpolicy.cluster.details import hint, sections
 from kubectl_kpolicy.cluster.knowledge import known
+from kubectl_kpolicy.cluster.marking import shown_object
 from kubectl_kpolicy.cluster.policies import LISTING as POLICIES
 from kubectl_kpolicy.cluster.subject import place_in_rows
 from kubectl_kpolicy.output.cells import plain
@@ -178,7 +179,7 @@ def copy(app: Console) -> None:
     values = {
         "name": row.text("resource") or row.text("name") or row.key,
         "message": row.text("message") or row.text("detail") or row.text("reason"),
-        "yaml": yaml_text(row.object),
+        "yaml": yaml_text(shown_object(row.object)),
         "command": app.command_log[-1] if app.command_log else "",
     }
     choices = [Choice(name, f"{name}: {plain(value[:60])}") for name, value in values.items() if value]  # fmt: skip

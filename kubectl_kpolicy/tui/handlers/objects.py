@@ -46,7 +46,8 @@ async def show_yaml(app: Console) -> None:
     head = Text()
     for line in (*([said] if said else []), *trees(owners, results)):
         head.append(f"# {line}\n", "dim")
-    body = _yaml(row.object, ()) if obj is None else _yaml(obj, objections(obj, world))
+    shown = None if obj is None else shown_object(obj)
+    body = _yaml(row.object, ()) if shown is None else _yaml(shown, objections(shown, world))
     app.push_screen(TextWindow(title, head.append_text(body)))
 
 

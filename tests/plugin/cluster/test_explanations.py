@@ -72,3 +72,20 @@ def test_policies_in_cel_are_explained_too_with_their_exceptions_and_timers_are_
     excepted = world(there | {"celexceptions": [exception]})
     [reason] = asyncio.run(explained_by_engine(excepted, obj, NOW, resolve))
     assert reason.state == "skip"
+
+
+def test_a_code_that_stays_in_an_object_is_in_no_reason_why() -> None:
+    code = "7GQ2-K9XD-PM4T-WZ81-VN30"
+
+    async def resolve(lookups: Any) -> dict[Any, Answer]:
+        return {one: Answer.found(None) for one in lookups}
+
+    obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"}}
+    obj["metadata"] |= {"annotations": {"kpolicy.io/code": f"{code},x"}}
+    seen = "object.metadata.annotations['kpolicy.io/code']"
+    rules = [{"expression": "variables.seen == ''", "messageExpression": "'brought ' + variables.seen"}]  # fmt: skip
+    made = cel_policy("ValidatingPolicy", variables=[{"name": "seen", "expression": seen}], validations=rules)  # fmt: skip
+    reasons = asyncio.run(explained_by_engine(world({"celpolicies": [made]}), obj, NOW, resolve))
+    told = "\n".join(lines(reasons[0].parts))
+    assert "brought (hidden),x" in told
+    assert code not in str(reasons)

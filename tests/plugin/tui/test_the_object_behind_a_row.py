@@ -73,7 +73,8 @@ def marks(obj: dict[str, Any], message: str, name: str, **validate: Any) -> dict
         obj["kind"], "web", "payments", result(f"policy-{own}", name, "fail", "high", message)
     )
     cache = world({"reports": [found], "clusterpolicies": [rule(own, **validate)]})
-    return {line.strip(): mark for line, mark in marked(obj, objections(obj, cache)) if mark}
+    shown = shown_object(obj)
+    return {line.strip(): mark for line, mark in marked(shown, objections(shown, cache)) if mark}
 
 
 def test_the_object_stands_below_its_owners_and_policies_with_the_failing_path_marked() -> None:
@@ -154,6 +155,34 @@ def test_values_of_a_secret_are_never_shown() -> None:
 
     assert "c2VjcmV0" not in shown
     assert "(hidden, 8 characters)" in shown
+
+
+CODE = "7GQ2-K9XD-PM4T-WZ81-VN30"
+
+
+def test_a_code_that_stays_in_an_object_is_never_shown() -> None:
+    used = pod()
+    used["metadata"]["annotations"] = {"kpolicy.io/code": f"{CODE}, {CODE.lower()}", "team": "a"}
+    there = console(source=Live(used, replica_set()))
+
+    async def look(app, _pilot) -> None:
+        shown = window_of(app)
+        assert "kpolicy.io/code: (hidden)" in shown
+        assert "team: a" in shown
+        assert CODE[:9] not in shown.upper()
+
+    on_stage(look, there, keys=("y",), size=LARGE)
+
+
+def test_no_objection_repeats_what_is_hidden() -> None:
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": meta("web", "payments")}
+    secret["metadata"]["annotations"] = {"kpolicy.io/code": CODE}
+    secret["data"] = {"key": "c2VjcmV0"}
+    for path, hidden in (("/data/key/", "c2VjcmV0"), ("/metadata/annotations/", CODE)):
+        message = f"validation error: no. rule r failed at path {path}"
+        [(_, mark)] = marks(secret, message, "r", pattern={"data": {"key": "?"}}).items()
+        assert "got" in mark
+        assert hidden not in mark
 
 
 def test_trees_tell_nothing_of_what_there_is_not() -> None:
