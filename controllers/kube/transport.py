@@ -10,6 +10,7 @@ import asyncio
 import os
 import ssl
 import tempfile
+import weakref
 from typing import TYPE_CHECKING, Protocol
 
 import aiohttp
@@ -26,7 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from aiohttp.client_proto import ResponseHandler
-    from aiohttp.client_reqrep import ConnectionKey
+    from aiohttp.client_reqrep import ClientRequest, ConnectionKey
+    from aiohttp.tracing import Trace
 
     from engine.model import Json
 
@@ -48,7 +50,17 @@ class _LastUsedFirst(aiohttp.TCPConnector):
     """Goes on with the connection that was used last, so that those which only a rush needed come to rest and are closed.
 
     By turns, as is aiohttp's way, all of them stay, and each keeps buffers as large as the largest that it ever carried.
+    For the same reason none stays for longer than `LONGEST_SECONDS`, after which a server that came back gets its share, too.
     """
+
+    LONGEST_SECONDS = 300.0
+
+    async def _create_connection(
+        self, req: ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> ResponseHandler:
+        protocol = await super()._create_connection(req, traces, timeout)
+        self._loop.call_later(self.LONGEST_SECONDS, _ended, weakref.ref(protocol))
+        return protocol
 
     def _release(
         self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False
@@ -57,6 +69,13 @@ class _LastUsedFirst(aiohttp.TCPConnector):
         kept = self._conns.get(key)
         if kept and kept[-1][0] is protocol:
             kept.rotate()
+
+
+def _ended(connection: weakref.ref[ResponseHandler]) -> None:
+    """Have a connection closed at the end of the answer that it carries, or is given next."""
+    protocol = connection()
+    if protocol is not None:
+        protocol.force_close()
 
 
 class Transport:

@@ -298,7 +298,7 @@ def _fixed(address: Address, settings: Configuration) -> list[Object]:
         ("kyverno-ttl-validating-webhook-cfg", [{**ttl, "objectSelector": labelled}]),
     )  # fmt: skip
     marking = {**policies, **_head("mutate-policy.kyverno.svc", IGNORE), "matchConditions": [_GENERATES],
-               "clientConfig": address.client_config("/policymutate")}  # fmt: skip
+               "reinvocationPolicy": "Never", "clientConfig": address.client_config("/policymutate")}  # fmt: skip
     return [
         *(_document(VALIDATING, name, webhooks, settings) for name, webhooks in asked),
         _document(MUTATING, "kyverno-policy-mutating-webhook-cfg", [marking], settings),

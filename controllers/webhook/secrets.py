@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import logging
@@ -44,17 +45,13 @@ async def ensure_certificates(
 
 async def stored_certificates(client: Client, namespace: str) -> Certificates | None:
     """Return the certificates in the cluster, None when a part is missing or cannot be read."""
-    pairs = []
-    for part in CERTIFICATES:
-        try:
-            secret = await client.get(SECRETS, secret_name(part, namespace), namespace)
-        except NotFound:
-            return None
-        pair = pair_in(secret)
-        if pair is None:
-            return None
-        pairs.append(pair)
-    return Certificates(*pairs)
+    names = (secret_name(part, namespace) for part in CERTIFICATES)
+    try:
+        found = await asyncio.gather(*(client.get(SECRETS, name, namespace) for name in names))
+    except NotFound:
+        return None
+    authority, leaf = map(pair_in, found)
+    return Certificates(authority, leaf) if authority and leaf else None
 
 
 async def write_certificates(client: Client, namespace: str, made: Certificates) -> bool:

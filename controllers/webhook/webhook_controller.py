@@ -11,7 +11,7 @@ import json
 import logging
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import Client, Invalid, KubeError, NotFound
+from controllers.kube import Client, Conflict, Invalid, KubeError, NotFound
 from controllers.kube.accounts import SPOKEN_AS, Job
 from controllers.kube.kinds import CONFIG_MAPS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from controllers.kube.reflector import Selection
@@ -28,6 +28,8 @@ from .secrets import ensure_certificates, write_certificates
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from controllers.kube.kinds import Kind
+    from controllers.kube.store import Store
     from controllers.runtime.cluster_cache import Change
     from controllers.runtime.policy_cache import Snapshot
     from controllers.runtime.process import Runtime
@@ -71,6 +73,8 @@ class WebhookController:
         self._loaded = loaded
         self._paths = paths
         self._accepted = AcceptedWebhooks(runtime.client)
+        self._seen: dict[Kind, Store] = {}
+        self._kept: Certificates | None = None
         self._stale = asyncio.Event()
         self._spreading = asyncio.Event()
         self._bundle, self._bundle_since = b"", 0.0
@@ -90,9 +94,9 @@ class WebhookController:
         kinds = (VALIDATING_WEBHOOKS, MUTATING_WEBHOOKS)
         selection = Selection(labels=_SELECTOR)
         informers = self._runtime.informers
+        self._seen = {kind: informers.acquire(kind, selection) for kind in kinds}
         stops = [
-            informers.acquire(kind, selection).on_change(lambda _: self.mark(), replay=False)
-            for kind in kinds
+            store.on_change(lambda _: self.mark(), replay=False) for store in self._seen.values()
         ]
         self.mark()
         try:
@@ -103,6 +107,7 @@ class WebhookController:
                 if self._paths is not None:
                     group.create_task(self._paths.lead())
         finally:
+            self._seen, self._kept = {}, None
             for kind, stop in zip(kinds, stops, strict=True):
                 stop()
                 await informers.release(kind, selection)
@@ -145,8 +150,14 @@ class WebhookController:
         if not runtime.cache.is_ready:
             return
         now, namespace = runtime.clock.now(), runtime.namespace
-        kept = await ensure_certificates(runtime.client, namespace, self._names, now)
-        bundle = await self._configure(kept)
+        known, written = self._kept, b""
+        ensured = ensure_certificates(runtime.client, namespace, self._names, now)
+        if known is None:
+            kept = await ensured
+        else:  # a policy counts from when it is in a configuration, which waits for nothing else
+            kept, written = await asyncio.gather(ensured, self._configure(known))
+        bundle = written if kept == known else await self._configure(kept)
+        self._kept = kept
         has_spread = self._has_spread(bundle)
         fresh = renewed(kept, self._names, now, trusted=bundle if has_spread else b"")
         if not has_spread and renewed(kept, self._names, now, trusted=bundle) is not kept:
@@ -235,15 +246,28 @@ class WebhookController:
     async def _write(self, document: Object) -> None:
         kind = kind_of(document)
         client, metadata = self._runtime.client, document["metadata"]
+        store = self._seen.get(kind)
+        seen = store.get(metadata["name"]) if store is not None else None
+        if seen is not None:
+            # What was not yet seen of it is told soon, and has everything compared again.
+            try:
+                await self._bring(kind, seen, document)
+            except (Conflict, NotFound):
+                pass
+            else:
+                return
         # A conflict ends the round. INVARIANT: what a round ends with is what every configuration says.
         try:
             old = await client.get(kind, metadata["name"])
         except NotFound:
             await client.create(kind, document)
             return
+        await self._bring(kind, old, document)
+
+    async def _bring(self, kind: Kind, old: Object, document: Object) -> None:
         wanted = _merged(old, document)
         if wanted != old:
-            await client.update(kind, wanted)
+            await self._runtime.client.update(kind, wanted)
 
 
 def _shown(webhooks: Sequence[Object]) -> str:

@@ -23,6 +23,7 @@ from controllers.kube.credentials import Presented, TokenFile, bearer
 from controllers.kube.errors import error_of, misses_object, not_served
 from controllers.kube.http import HttpClient
 from controllers.kube.kinds import GRANTS, PODS, Kind, segment
+from controllers.kube.transport import _LastUsedFirst
 from tests.clock import ManualClock
 
 from .apiserver import answering, run, serving
@@ -560,5 +561,23 @@ def test_the_connection_of_a_watch_is_not_used_again():
                 is_read.set()
             await client.get(PODS, "web", "dev")
             assert len(set(ports)) == 2
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("longest", "connections"), [(0.0, 3), (300.0, 1)])
+def test_a_connection_is_used_for_some_time_and_then_made_anew(monkeypatch, longest, connections):
+    monkeypatch.setattr(_LastUsedFirst, "LONGEST_SECONDS", longest)
+    ports: set[int] = set()
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        ports.add(request.transport.get_extra_info("peername")[1])
+        return web.json_response(POD)
+
+    async def scenario():
+        async with serving(handle) as server, connect(Access(server.address)) as client:
+            for _ in range(3):
+                await client.get(PODS, "web", "dev")
+            assert len(ports) == connections
 
     run(scenario())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from controllers.webhook.admission_rules import unknown_kinds
 from controllers.webhook.configurations import RESOURCE_VALIDATING, configurations
 from engine import vocabulary
 from engine.evaluate import compile_policy
+from kpolicy_sandbox.objects.defaults import with_defaults
 from tests.controllers.kube.fake import WELL_KNOWN, FakeClient
 
 EVERY = ["CONNECT", "CREATE", "DELETE", "UPDATE"]
@@ -72,6 +74,13 @@ def rules_of(*policies: dict[str, Any], stage: str = "validating") -> list[dict[
 
 def rule(groups: str, resources: list[str], scope: str = "Namespaced", operations: list[str] = EVERY, version: str = "v1") -> dict[str, Any]:  # fmt: skip
     return {"apiGroups": [groups], "apiVersions": [version], "operations": operations, "resources": resources, "scope": scope}  # fmt: skip
+
+
+def test_the_server_has_nothing_to_add_so_that_what_is_in_step_is_not_written_again() -> None:
+    documents = made(policy("Pod"), policy("Service", name="q", does="mutate"))
+    for name, document in documents.items():
+        kind = SimpleNamespace(kind=document["kind"], custom=None)
+        assert with_defaults(kind, document)["webhooks"] == document["webhooks"], name
 
 
 def test_pods_are_watched_with_their_ephemeral_containers() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from controllers.kube import Conflict, Discovery, Invalid, Unreachable
+from controllers.kube import Conflict, Discovery, Invalid, KubeError, NotFound, Unreachable
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import CLUSTER_POLICIES, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
 from controllers.runtime.cluster_cache import WATCHED, ClusterCache
@@ -170,6 +170,32 @@ def test_nothing_is_written_twice() -> None:
         stage.webhook_controller.mark()
         await stage.clock.advance(1)
         assert {call.verb for call in stage.client.calls} <= {"get", "watch"}
+
+    run(test)
+
+
+def test_a_policy_waits_for_no_reading_of_what_is_known() -> None:
+    async def test(stage: Kept) -> None:
+        await stage.clock.advance(10)
+        stage.client.calls.clear()
+        stage.put(policy())
+        await settle()
+        assert await stage.webhooks() == ["validate.kyverno.svc-fail"]
+        [written] = [call for call in stage.client.calls if call.verb == "update"]
+        before = stage.client.calls[: stage.client.calls.index(written)]
+        assert {call.resource for call in before} <= {"secrets"}
+
+    run(test)
+
+
+@pytest.mark.parametrize("error", [Conflict("somebody was quicker"), NotFound("it is gone")])
+def test_a_configuration_that_changed_unseen_is_read_and_written(error: KubeError) -> None:
+    async def test(stage: Kept) -> None:
+        await stage.clock.advance(10)
+        stage.put(policy())
+        stage.client.fail("update", error)
+        await settle()
+        assert await stage.webhooks() == ["validate.kyverno.svc-fail"]
 
     run(test)
 
