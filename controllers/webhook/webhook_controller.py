@@ -117,8 +117,8 @@ class WebhookController:
         worked_at = float("-inf")
         while True:
             await self._stale.wait()
-            is_calm = clock.monotonic() - worked_at >= CALM
-            await clock.sleep(0.0 if is_calm else SETTLE)
+            if clock.monotonic() - worked_at < CALM:
+                await clock.sleep(SETTLE)
             worked_at = clock.monotonic()
             self._stale.clear()
             try:
@@ -150,12 +150,10 @@ class WebhookController:
         if not runtime.cache.is_ready:
             return
         now, namespace = runtime.clock.now(), runtime.namespace
-        known, written = self._kept, b""
-        ensured = ensure_certificates(runtime.client, namespace, self._names, now)
-        if known is None:
-            kept = await ensured
-        else:  # a policy counts from when it is in a configuration, which waits for nothing else
-            kept, written = await asyncio.gather(ensured, self._configure(known))
+        # A policy counts from when it is in a configuration, which waits for no reading of what is known.
+        known = self._kept
+        written = await self._configure(known) if known is not None else b""
+        kept = await ensure_certificates(runtime.client, namespace, self._names, now)
         bundle = written if kept == known else await self._configure(kept)
         self._kept = kept
         has_spread = self._has_spread(bundle)

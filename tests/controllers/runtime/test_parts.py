@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -165,3 +167,27 @@ def test_a_kind_that_may_not_be_watched_is_told_once_with_what_helps(caplog: pyt
     )
     assert "rbac.kyverno.io/aggregate-to-reports-controller: true gives the right" in first
     assert second.endswith("the server is away")
+
+
+def test_the_first_policy_written_in_cel_waits_for_no_code_to_be_loaded() -> None:
+    read = """
+import sys
+from controllers import starting
+from controllers.store.policies import read_policy
+from engine.evaluate import compile_policy
+starting._load_evaluators()
+known = set(sys.modules)
+for kind, spec in (
+    ("ValidatingPolicy", {"validations": [{"expression": "object.kind == 'Pod'"}]}),
+    ("MutatingPolicy", {"mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}]}),
+    ("GeneratingPolicy", {"generate": [{"expression": "generator.Apply('x', [])"}]}),
+):
+    matched = {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]}
+    policy = {"apiVersion": "policies.kyverno.io/v1", "kind": kind, "metadata": {"name": "first"}}
+    compile_policy(read_policy({**policy, "spec": {"matchConstraints": matched, **spec}}))
+print(*sorted(set(sys.modules) - known))
+"""
+    said = subprocess.run(
+        [sys.executable, "-c", read], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert said.stdout.split() == []
