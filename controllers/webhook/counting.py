@@ -18,19 +18,21 @@ from controllers.runtime.metrics import MOST_SERIES, Amount, Metrics, Times, buc
 from controllers.runtime.slices import Slice, SliceOver
 from controllers.runtime.tracing import current_span
 from engine.evaluate import CompiledPolicy, Inputs, PolicySet, evaluate
-from engine.model import Json, Review, RuleResult, RuleType, Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from controllers.runtime.figures import Place
     from controllers.runtime.sink import Stage
+    from engine.model import Json, Review, RuleResult, RuleType
 
     _Request = tuple[str, Stage, str | None, str | None, str | None, bool]
 
 _REQUESTS, _REVIEWS = "kyverno_http_requests", "kyverno_admission_requests"
 _REQUEST_TIMES = "kyverno_http_requests_duration_seconds"
 _REVIEW_TIMES = "kyverno_admission_review_duration_seconds"
+_USUAL: Final = 4
+"""How many lists of results are remembered of objects of a kind in a namespace: what passes, and some that are refused."""
 
 
 class Counting:
@@ -40,7 +42,7 @@ class Counting:
         self._metrics = metrics
         self._requests: dict[_Request, tuple[Amount, Times, Amount, Times]] = {}
         self._shapes: dict[tuple[object, ...], Amount] = {}
-        self._results: dict[tuple[str, ...], tuple[Sequence[RuleResult], list[Amount]]] = {}
+        self._usual: dict[tuple[str, ...], list[tuple[Sequence[RuleResult], list[Amount]]]] = {}
 
     def request(
         self,
@@ -92,21 +94,21 @@ class Counting:
 
     def results(self, review: Review, results: Sequence[RuleResult]) -> None:
         """Count what rules said."""
+        sort = (review.kind, review.namespace, review.operation, results[0].type if results else "")
+        usual = self._usual.get(sort, [])
+        for known, amounts in usual:
+            if known == results:
+                for amount in amounts:
+                    amount.value += 1
+                return
         place = place_of(review)
-        # what is refused and what passes take turns, so that both are remembered
-        usual = (*place, results[0].type, _first_wrong(results)) if results else place
-        known = self._results.get(usual)
-        if known is not None and known[0] == results:
-            for amount in known[1]:
-                amount.value += 1
-            return
         amounts = [self._amount(result, place) for result in results]
         for amount in amounts:
             amount.value += 1
         if not any(one.patched or one.exceptions or one.targets for one in results):
-            if len(self._results) >= MOST_SERIES:
-                self._results.clear()
-            self._results[usual] = (results, amounts)
+            if len(self._usual) >= MOST_SERIES // _USUAL:
+                self._usual.clear()
+            self._usual[sort] = [(results, amounts), *usual[: _USUAL - 1]]
             return
         for result in results:
             for exception in result.exceptions:
@@ -128,11 +130,6 @@ class Counting:
 def served_at(stage: Stage, route_path: str) -> str:
     """Return the path of a webhook as figures, logs and traces name it, without the secret part that it may have."""
     return f"/{stage}/{route_path}"
-
-
-def _first_wrong(results: Sequence[RuleResult]) -> str:
-    """Return the policy of the first result that does not pass, empty where all do."""
-    return next((one.policy for one in results if one.status is not Status.PASS), "")
 
 
 # How long policies take, for Prometheus (`kyverno_policy_execution_duration_seconds`, row W-40): measured on a sample.

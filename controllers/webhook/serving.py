@@ -165,16 +165,16 @@ class Serving:
             ),
         )
 
-        async def validate(rest: str, body: bytes, budget: float) -> bytes:
-            return await reviewer.review("validate", rest or "all", body, budget)
+        def validate(rest: str, body: bytes, budget: float) -> Awaitable[bytes]:
+            return reviewer.review("validate", rest or "all", body, budget)
 
-        async def mutate(rest: str, body: bytes, budget: float) -> bytes:
-            return await reviewer.review("mutate", rest or "all", body, budget)
+        def mutate(rest: str, body: bytes, budget: float) -> Awaitable[bytes]:
+            return reviewer.review("mutate", rest or "all", body, budget)
 
         def asked_of(kind: PolicyKind) -> Judge:
-            async def review(rest: str, body: bytes, budget: float) -> bytes:
+            def review(rest: str, body: bytes, budget: float) -> Awaitable[bytes]:
                 stage, names = stage_at(kind, rest)
-                return await reviewer.review(stage, f"{kind.route}/{names}", body, budget)
+                return reviewer.review(stage, f"{kind.route}/{names}", body, budget)
 
             return review
 

@@ -163,8 +163,7 @@ def _anchored_map(entries: tuple[Entry, ...], rest: Check) -> Check:
 
 def _plain_map(entries: tuple[Entry, ...]) -> Check:
     if len(entries) == 1:
-        only = entries[0]
-        return lambda value: only(value) if isinstance(value, dict) else mismatches.not_a_map(value)
+        return entries[0]
 
     def check(value: Json) -> Fault | None:
         if not isinstance(value, dict):
@@ -222,7 +221,7 @@ def _list(pattern: list[Json]) -> Check:
         return _of_list(lambda _value: mismatches.empty_pattern())
     first = pattern[0]
     if isinstance(first, dict):
-        return _of_list(_list_of_maps(compile_element(first)))
+        return _list_of_maps(compile_element(first))
     if isinstance(first, list):
         return _of_list(_positional([compile_element(item) for item in pattern]))
     return _of_list(_scalar(first))
@@ -233,7 +232,9 @@ def _of_list(check: Check) -> Check:
 
 
 def _list_of_maps(check: Check) -> Check:
-    def check_all(value: list[Json]) -> Fault | None:
+    def check_all(value: Json) -> Fault | None:
+        if not isinstance(value, list):
+            return mismatches.not_a_list()
         skips: list[Fault] | None = None
         applied = False
         for place, item in enumerate(value):
