@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 WIDE = 140
 """Columns from which on details stand beside the list."""
 
+_FRAME = 2
+"""Cells of the border around a list."""
 _SCRUBBER = 9
 _SKEW = 5.0
 """Seconds between two clocks that nobody has to know of."""
@@ -62,7 +64,10 @@ def draw_line(app: Console) -> None:
     """Draw what follows the cursor at once: crumbs, message and footer."""
     draw_crumbs(app)
     row = app.row
-    app.query_one(Detail).set_class(row is not None, "-on")
+    pane = app.query_one(Detail)
+    pane.set_class(row is not None, "-on")
+    if app.table is not None:
+        pane.give_way(app.size.width - _FRAME - app.table.whole)
     if row is not None:
         app.query_one("#message", Static).update(row.text("message") or row.text("detail") or row.text("reason"))  # fmt: skip
     marked = len(app.view.state.marks) if app.view is not None else 0

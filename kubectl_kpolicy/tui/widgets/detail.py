@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rich.text import Text
 from textual.containers import VerticalScroll
@@ -20,22 +20,37 @@ if TYPE_CHECKING:
 
 
 _NARROWEST, _WIDEST = 15, 75
+USUAL: Final = 35
+"""Percent of the width that details take where nobody says otherwise."""
+LEAST: Final = 34
+"""Cells that they keep beside a list that would be cut."""
 
 
 class Detail(VerticalScroll, can_focus=False):
-    """The pane to the right of a list; `share` is its part of the width in percent, which its left edge changes when it is dragged."""
+    """The pane to the right of a list; `share` is its part of the width in percent, which its left edge changes when it is dragged.
 
-    def __init__(self, share: int = 35) -> None:
+    Until somebody says how wide it is to be, it gives way to a list that then stands whole.
+    """
+
+    def __init__(self, share: int = USUAL) -> None:
         super().__init__(id="detail")
         self._is_dragged = False
         self.take(share)
+        self._gives_way = share == USUAL
 
     share: int
 
     def take(self, share: int) -> None:
         """Take another part of the width, within what leaves both panes readable."""
+        self._gives_way = False
         self.share = max(_NARROWEST, min(share, _WIDEST))
         self.styles.width = f"{self.share}%"
+
+    def give_way(self, spare: int) -> None:
+        """Take the cells that the list beside leaves when it stands whole, where those are fewer than usual and enough to read by."""
+        if self._gives_way:
+            usual = self.app.size.width * USUAL // 100
+            self.styles.width = spare if LEAST <= spare < usual else f"{USUAL}%"
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Begin to drag at the left edge."""

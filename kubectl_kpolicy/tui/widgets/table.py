@@ -194,6 +194,13 @@ class PolicyTable(ScrollView, can_focus=True):
         """The cells that columns may share; one is kept for the bar to scroll by."""
         return self.size.width - 1
 
+    @property
+    def whole(self) -> int:
+        """The cells in which the columns stand whole that somebody chose, or that are shown without being asked for."""
+        rows, chosen = self._sample(), self.state.columns
+        columns = [one for one in self.state.listing.columns if (one.id in chosen if chosen else not one.wide)]  # fmt: skip
+        return sum(self._natural(one, rows, roomy=True) + GAP for one in columns) + 1
+
     def _sample(self) -> list[Row]:
         return [one for one in self.lines[:_SAMPLE] if not isinstance(one, Heading)]
 
@@ -206,20 +213,21 @@ class PolicyTable(ScrollView, can_focus=True):
         needed = sum(width + GAP for _, width in found)
         return shared(found, max(self._room, needed) if self.state.wide else self._room)
 
-    def _natural(self, column: Column, rows: Sequence[Row]) -> int:
+    def _natural(self, column: Column, rows: Sequence[Row], *, roomy: bool = False) -> int:
         """Return how many cells a column needs to show its head and those rows whole."""
-        width = max([cell_len(self._text(column, row)) for row in rows], default=0)
+        texts = (self._text(column, row, roomy=roomy) for row in rows)
+        width = max(map(cell_len, texts), default=0)
         head = cell_len(column.head) + (1 if self._arrow(column) else 0)
         return max(head, min(width, LONGEST))
 
-    def _text(self, column: Column, row: Row, now: datetime | None = None) -> str:
+    def _text(self, column: Column, row: Row, now: datetime | None = None, *, roomy: bool = False) -> str:  # fmt: skip
         at = now or self.now
         if column.brief is not None:
             return plain(column.brief(row, at))
         value = row.cells.get(column.id)
         text = plain(cell_text(column, value, at, marks=self._marks))
         share = share_left(value, row.cells.get(column.since), at) if column.since else None
-        if not share or self.size.width < _ROOMY:
+        if not share or not (roomy or self.size.width >= _ROOMY):
             return text
         return f"{drained(share)} {text}"
 

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 from kubectl_kpolicy.actions.screens import LISTINGS
 from kubectl_kpolicy.cluster.recording import ReplaySource, read_recording
 from kubectl_kpolicy.output.rows import Column
-from kubectl_kpolicy.tui.widgets.detail import Detail
+from kubectl_kpolicy.tui.widgets.detail import LEAST, Detail
 from kubectl_kpolicy.tui.widgets.lanes import LanesPanel
 from kubectl_kpolicy.tui.widgets.widths import GAP, columns_for, shared
 from tests.plugin.scene import report, result, world
@@ -90,6 +90,17 @@ def cut_though_there_is_room(table: PolicyTable) -> list[str]:
     return cut if spare > 0 else []
 
 
+def cut_though_details_could_give_way(app: Console) -> list[str]:
+    """Return cells that are cut or left out although the list would stand whole beside details that can still be read."""
+    table, rows = app.table, app.table._sample()
+    usual = [one for one in table.state.listing.columns if not one.wide]
+    whole = sum(table._natural(one, rows) + GAP for one in usual)
+    shown = dict(table._widths)
+    lost = [one.id for one in usual if shown.get(one, 0) < table._natural(one, rows)]
+    frame = app.query_one("#views").region.width - table._room
+    return lost if app.size.width - frame - whole >= LEAST else []
+
+
 @pytest.mark.parametrize("size", [(80, 24), (140, 40), (200, 50)])
 def test_no_cell_of_the_furnished_demo_is_cut_that_would_fit(size: tuple[int, int]) -> None:
     async def look(app, _pilot) -> None:
@@ -98,8 +109,27 @@ def test_no_cell_of_the_furnished_demo_is_cut_that_would_fit(size: tuple[int, in
             await drawn(app)
             assert app.table.lines, screen
             assert not cut_though_there_is_room(app.table), screen
+            assert not cut_though_details_could_give_way(app), screen
 
     on_stage(look, recorded("violations"), size=size)
+
+
+def test_beside_a_list_that_would_be_cut_details_are_narrower_until_somebody_says_how_wide() -> (
+    None
+):
+    async def look(app, pilot) -> None:
+        pane = app.query_one(Detail)
+        assert LEAST <= pane.region.width < 70
+        assert "reason" in {one.id for one in app.table.columns}
+        app.go("health")
+        await drawn(app)
+        assert pane.region.width == 70
+        app.go("grants")
+        await drawn(app)
+        await press(pilot, "_", "+")
+        assert pane.region.width == 70
+
+    on_stage(look, recorded("grants"), size=(200, 50))
 
 
 @pytest.mark.parametrize("size", [(80, 24), (140, 40), (200, 50)])
