@@ -6,8 +6,11 @@ request only what names it is logged, never its content, and of an answer never 
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
 import re
+from contextlib import nullcontext
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, TextIO
@@ -36,9 +39,53 @@ def configure(level: str, form: str, process: str, stream: TextIO | None = None)
     # no line says in which place of the code, thread or process it was written; looking for them with each costs more than the line
     logging._srcfile = None  # noqa: SLF001 - the way that its documentation names
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
-    handler = logging.StreamHandler(stream)
+    handler = _Lines(stream)
     handler.setFormatter(_AsJson(process) if form == JSON else _AsText(_TEXT))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+
+
+class _Lines(logging.StreamHandler[TextIO]):
+    """Writes lines in their order: those of answers once the answers of the moment are on their way, all of them together."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        super().__init__(stream)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._waiting: list[logging.LogRecord] = []
+        # a child that is forked meanwhile leaves them to its parent
+        os.register_at_fork(after_in_child=self._waiting.clear)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line, after those that wait, or let it wait."""
+        loop = _loop() if record.name == _log.name else None
+        if self._waiting and loop is not self._loop:
+            self.flush()
+        if loop is None:
+            super().emit(record)
+            return
+        record.told = _about(record)
+        if not self._waiting:
+            self._loop = loop
+            loop.call_soon(self.flush)
+        self._waiting.append(record)
+
+    def flush(self) -> None:
+        """Write what waits, and have the stream write what it holds."""
+        with self.lock or nullcontext():
+            if self._waiting:
+                waiting = [*self._waiting]
+                self._waiting.clear()
+                try:
+                    self.stream.write("".join([f"{self.format(one)}\n" for one in waiting]))
+                except Exception:
+                    self.handleError(waiting[0])
+            super().flush()
+
+
+def _loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 class _AsText(logging.Formatter):
@@ -80,6 +127,9 @@ class _AsJson(logging.Formatter):
 
 def _about(record: logging.LogRecord) -> dict[str, Any]:
     """Return what an event is about: the request in whose answer it happened, and what was given as `extra={"about": …}`."""
+    told: dict[str, Any] | None = getattr(record, "told", None)
+    if told is not None:
+        return told
     uid = current_request.get()
     return {**({"request": uid} if uid else {}), **getattr(record, "about", {})}
 

@@ -112,6 +112,48 @@ def test_names_in_requests_cannot_forge_lines_or_pairs_of_the_log() -> None:
     assert r'name="web\n2026 INFO forged" user="a\" user=root" milliseconds=2.0' in line
 
 
+def test_lines_of_answers_wait_for_each_other_and_keep_their_order_and_their_requests() -> None:
+    request = {"kind": {"kind": "Pod"}, "userInfo": {}, "name": "web"}
+
+    def refuse(uid: str) -> None:
+        logs.current_request.set(uid)
+        logs.log_answer(request, "/validate/fail", 0.002, is_allowed=False)
+
+    async def play(stream: io.StringIO) -> list[int]:
+        seen = []
+        refuse("one")
+        refuse("")
+        seen.append(len(stream.getvalue().splitlines()))
+        await asyncio.sleep(0)
+        seen.append(len(stream.getvalue().splitlines()))
+        refuse("two")
+        logging.getLogger("other").warning("between")
+        seen.append(len(stream.getvalue().splitlines()))
+        refuse("three")
+        return seen
+
+    with logging_as("info", "json") as written:
+        assert asyncio.run(play(written)) == [0, 2, 4]
+    lines = [orjson.loads(line) for line in written.getvalue().splitlines()]
+    assert [(line["msg"], line.get("request")) for line in lines] == [
+        ("refused", "one"), ("refused", None), ("refused", "two"), ("between", "two"), ("refused", "three")
+    ]  # fmt: skip
+
+
+def test_a_loop_that_ended_before_it_wrote_its_lines_loses_none() -> None:
+    request = {"kind": {"kind": "Pod"}, "userInfo": {}, "name": "web"}
+
+    async def refuse() -> None:
+        logs.log_answer(request, "/validate/fail", 0.002, is_allowed=False)
+
+    with logging_as("info", "text") as written:
+        loop = asyncio.new_event_loop()
+        loop.run_until_complete(refuse())
+        loop.close()
+        logging.getLogger("other").warning("after")
+    assert [line.split()[4] for line in written.getvalue().splitlines()] == ["refused", "after"]
+
+
 class Collector:
     """Takes posts, or refuses them."""
 
