@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import ctypes
 import gc
 import logging
 from contextlib import suppress
@@ -46,6 +48,8 @@ _FOLLOWS: Final = {
     Job.BACKGROUND: "so generated ones are not kept in step",
     Job.REPORTS: "so objects of this kind are not scanned",
 }
+RETURNED_EVERY: Final = 60.0
+"""Seconds between two returns of freed memory, of which one takes half a millisecond."""
 _THRESHOLDS: Final = (10_000, 5, 4)
 """When garbage is collected: what is in cycles leaves after 200,000 objects more at the latest, a few MiB."""
 _log = logging.getLogger(__name__)
@@ -86,6 +90,7 @@ async def make_runtime(
     )
     lookups = _lookups(options, client, discovery, informers, clock)
     opened: list[Callable[[], Awaitable[None]]] = [lookups.close]
+    returning = asyncio.create_task(return_freed())
 
     def connected_as(job: Job) -> Connection:
         own = accounts.of(job)
@@ -96,6 +101,7 @@ async def make_runtime(
         return Connection(own, watching, answers)
 
     async def close() -> None:
+        returning.cancel()
         for one in opened:
             await one()
 
@@ -210,6 +216,17 @@ def settle_memory() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_THRESHOLDS)
+
+
+async def return_freed() -> None:
+    """Have the C library give back, each minute, what was freed between what is in use, until cancelled.
+
+    What a rush took stays with the process otherwise, and every rush leaves other gaps. Only glibc keeps it, and can be told.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    while trim is not None:
+        await asyncio.sleep(RETURNED_EVERY)
+        trim(0)
 
 
 async def _key(options: Options, client: Client) -> bytes:

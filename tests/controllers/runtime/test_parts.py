@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import platform
 import subprocess
 import sys
 from typing import Any
@@ -191,3 +192,39 @@ print(*sorted(set(sys.modules) - known))
         [sys.executable, "-c", read], capture_output=True, text=True, timeout=60, check=True
     )
     assert said.stdout.split() == []
+
+
+@pytest.mark.skipif(
+    platform.libc_ver()[0] != "glibc", reason="other C libraries keep no freed memory"
+)
+def test_memory_that_a_rush_took_is_returned_after_it() -> None:
+    rush = """
+import asyncio
+from pathlib import Path
+from controllers import starting
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+async def main():
+    await asyncio.sleep(0)
+    starting.RETURNED_EVERY = 0.0
+    taken = [bytes(8192) for _ in range(8192)]
+    kept = taken[::64]
+    taken.clear()
+    before = resident()
+    returning = asyncio.create_task(starting.return_freed())
+    for _ in range(10):
+        await asyncio.sleep(0)
+    returning.cancel()
+    print(before, resident(), len(kept))
+
+asyncio.run(main())
+"""
+    before, after, _ = map(
+        int,
+        subprocess.run(
+            [sys.executable, "-c", rush], capture_output=True, text=True, timeout=60, check=True
+        ).stdout.split(),
+    )
+    assert after < before - (32 << 20)
