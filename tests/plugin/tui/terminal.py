@@ -15,6 +15,7 @@ import struct
 import termios
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from rich.cells import cell_len
@@ -124,6 +125,20 @@ class Terminal:
                 return
             with self._lock:
                 self._screen.write(decoder.decode(data))
+
+    def end(self) -> None:
+        """Ask the program to end, as whoever stops a service does."""
+        os.kill(self._process, signal.SIGTERM)
+
+    def spent(self) -> float:
+        """Return the seconds of a core that the program has taken."""
+        fields = Path(f"/proc/{self._process}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def children(self) -> list[int]:
+        """Return the programs that it has started."""
+        listed = Path(f"/proc/{self._process}/task/{self._process}/children")
+        return list(map(int, listed.read_text().split()))
 
     def text(self) -> str:
         """Return what stands on the screen."""

@@ -6,15 +6,20 @@ sandbox's clock is moved.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import aiohttp
 import pytest
 
 from kubectl_kpolicy.cli.sandbox import process_of
@@ -26,7 +31,6 @@ from .terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not here"),
@@ -407,3 +411,77 @@ def test_commands_on_files_go_on_where_others_do_and_say_what_they_wrote(
         assert "Deployment/web" in one.text()
         typed(one, "timeout --foreground -s TERM 6 kubectl kpolicy tui", 124)
         typed(one, "stty -a | grep -q ' echo '")
+
+
+def wrapped(folder: Path, width: int) -> str:
+    """Return what the guided run says on a terminal of a width, line by line."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(folder)}
+    program = [sys.executable, "-m", "tests.demo", "--offline"]
+    with Terminal(program, environment, (width, 400)) as one:
+        one.until("on files of your own")
+        return one.text().strip()
+
+
+def test_the_guided_run_breaks_no_word_at_the_edge_of_a_small_terminal(tmp_path: Path) -> None:
+    small, large = wrapped(tmp_path, 80), wrapped(tmp_path, 200)
+    words = small.replace("\\\n", "\n").split()
+    assert words == large.replace("\\\n", "\n").split()
+    assert len(small.splitlines()) > len(large.splitlines())
+
+
+def test_an_idle_console_takes_in_three_seconds_a_twelfth_of_what_opening_it_took(
+    place: Path,
+) -> None:
+    """The faults were 4.5 % of a core and 88 %; opening it takes a second and more of one."""
+    with console(place, "alice", size=SIZE) as alice:
+        alice.until("Deployment/web")
+        opening = alice.spent()
+        idle: list[float] = []
+        while not idle or (len(idle) < 5 and min(idle) > opening / 12):
+            before = alice.spent()
+            time.sleep(3.0)
+            idle.append(alice.spent() - before)
+        assert min(idle) <= opening / 12, (opening, idle)
+
+
+def test_a_page_of_the_console_ends_with_its_server_and_fetches_nothing_from_elsewhere(
+    place: Path,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "XDG_STATE_HOME": str(place / "page")}
+    program = showing.command(place, "alice", "--serve", f"127.0.0.1:{port}")
+    with Terminal(program, environment, SIZE) as server:
+        address = server.until(r"http://\S+")[0]
+        asyncio.run(visited(address, server))
+
+
+async def visited(address: str, server: Terminal) -> None:
+    """Open the page as a browser does, wait for the console behind it, and end the server."""
+    async with asyncio.timeout(60), aiohttp.ClientSession() as browser:
+        while True:
+            try:
+                async with browser.get(address) as answer:
+                    page = await answer.text()
+                break
+            except aiohttp.ClientConnectorError:
+                await asyncio.sleep(0.05)
+        assert not re.findall(r"(?:src|href)=\"?https?://(?!127\.0\.0\.1)", page)
+        async with browser.ws_connect(f"{address}ws?width=120&height=40") as line:
+            drawn = b""
+            while b"Deployment/web" not in drawn:
+                drawn += await line.receive_bytes()
+            children = server.children()
+            assert children
+            server.end()
+            while any(Path(f"/proc/{child}").exists() for child in children):
+                await asyncio.sleep(0.05)
+
+
+def test_what_pulse_knew_is_called_stale_once_the_server_is_away(place: Path) -> None:
+    """The last walk: afterwards there is no server."""
+    with console(place, "alice", "pulse", size=SIZE) as alice:
+        alice.until(r"\d+ failures")
+        sandbox(place, "down")
+        alice.until(r"stale \d+s")
+        alice.gone("watch ok")
