@@ -30,6 +30,16 @@ _LONGEST_PATH: Final = 256
 """How many failures of a rule are remembered, and how long their paths are, which may be made of an object's keys."""
 
 
+def always(_review: Review) -> bool:
+    """Tell of every review that a failure blocks it."""
+    return True
+
+
+def never(_review: Review) -> bool:
+    """Tell of no review that a failure blocks it."""
+    return False
+
+
 @record
 class Passing:
     """Patterns in order, and what is answered where one is the first that an object meets.
@@ -68,8 +78,7 @@ def compile_quick(
         for pattern, answers in passing.choices
     ]
     if len(ready) == 1:
-        check, results = ready[0]
-        return _alone(check, results, passing.missed, finish, enforces)
+        return _alone(passing.choices[0][0], ready[0][1], passing.missed, finish, enforces)
 
     def quick(review: Review, _inputs: Inputs) -> Results | None:
         target = review.target
@@ -82,21 +91,23 @@ def compile_quick(
 
 
 def _alone(
-    check: Callable[[Object], Miss | None],
+    pattern: CompiledPattern,
     results: tuple[Results, Results],
     missed: Callable[[Miss], Answers] | None,
     finish: Callable[[Answers, bool], Results],
     enforces: Callable[[Review], bool],
 ) -> Quick:
     """Return what tells of a single pattern: failures at the same place are the same results, too."""
-    if missed is None:
-        return lambda review, _: results[enforces(review)] if check(review.target) is None else None
     known: dict[tuple[str, bool], Results] = {}
+    usual = results[1] if enforces is always else results[0] if enforces is never else None
 
     def quick(review: Review, _inputs: Inputs) -> Results | None:
-        miss = check(review.target)
-        if miss is None:
-            return results[enforces(review)]
+        fault = pattern.fault(review.target)
+        if fault is None:
+            return usual or results[enforces(review)]
+        if missed is None:
+            return None
+        miss = fault.miss()
         if miss.kind != "fail":
             return finish(missed(miss), enforces(review))
         if review.operation == "UPDATE":

@@ -32,7 +32,7 @@ from .answers import Answers, RuleAnswer, answered, errored, joined
 from .conditions import Conditions, compile_conditions
 from .context import Entry, compile_context, load_context
 from .inputs import dotted_path
-from .quick import Passing, compile_quick
+from .quick import Passing, always, compile_quick, never
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -357,7 +357,7 @@ def _blocks(action: str) -> bool:
 def _decide(overrides: tuple[ActionOverride, ...], default: str) -> Enforces:
     blocks = _blocks(default)
     if not overrides:
-        return lambda _: blocks
+        return always if blocks else never
     tests = [(_applies(override), _blocks(override.action)) for override in overrides]
 
     def enforces(review: Review) -> bool:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from engine.model.result import ImageFinding
 
     from .plans import Step
-    from .quick import Quick
 
 _APPLIED = frozenset({Status.PASS, Status.FAIL, Status.ERROR})
 
@@ -92,15 +91,24 @@ class _Run:
 
     def part(self, part: Part) -> None:
         """Ask the rules of one part of a plan."""
-        is_changing = part.type in CHANGING
+        is_changing, is_as_usual = part.type in CHANGING, self._is_as_usual
         failed: Policy | None = None
         for stops_early, steps in part.stretches:
             for step in self._found(steps, is_changing=is_changing):
-                if step.rule.policy is failed:
+                if failed is not None and step.rule.policy is failed:
                     continue
                 if step.applies is not None and not step.applies(self._review):
                     continue
-                results = self._quickly(step.quick) if step.quick is not None else None
+                quick, results = step.quick, None
+                if quick is not None and is_as_usual:
+                    # what most objects get; where something goes wrong, the rule itself is asked to say what
+                    try:
+                        results = quick(self._review, self._inputs)
+                    except LookupNeeded as needed:
+                        self.evaluation.missing.extend(needed.lookups)
+                        continue
+                    except (EngineError, RecursionError):
+                        results = None
                 if results is None:
                     results = self._rule(step.rule, None)
                 elif is_changing:
@@ -119,21 +127,11 @@ class _Run:
 
     def finished(self) -> Evaluation:
         """Return the evaluation, with what the policies of a request settle among them."""
-        if any(result.images for result in self.evaluation.results):
-            self.evaluation.results = settled(self.evaluation.results)
+        for result in self.evaluation.results:
+            if result.images:
+                self.evaluation.results = settled(self.evaluation.results)
+                break
         return self.evaluation
-
-    def _quickly(self, quick: Quick) -> tuple[RuleResult, ...] | None:
-        """Return what most objects get; None where the rule has to look itself, be it to say what went wrong."""
-        if not self._is_as_usual:
-            return None
-        try:
-            return quick(self._review, self._inputs)
-        except LookupNeeded as needed:
-            self.evaluation.missing.extend(needed.lookups)
-            return ()
-        except (EngineError, RecursionError):
-            return None
 
     def policy(self, compiled: CompiledPolicy) -> None:
         """Ask the rules of one policy, and keep the steps of each."""

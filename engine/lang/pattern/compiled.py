@@ -22,23 +22,24 @@ class CompiledPattern:
     """A pattern ready to be checked; it holds no state of a check, so one may serve many threads.
 
     Its closures are made with the first check, because most rules of autogen are never asked. Its references are resolved and
-    its depth is bounded before, so that nothing can be wrong with it by then.
+    its depth is bounded before, so that nothing can be wrong with it by then. `fault` is what `check` finishes the report of, for
+    those who ask often.
     """
 
-    __slots__ = ("_check",)
+    __slots__ = ("fault",)
 
-    _check: Check
+    fault: Check
 
     def __init__(self, pattern: Json) -> None:
         def first(resource: Json) -> Fault | None:
-            self._check = check = compile_element(pattern)
+            self.fault = check = compile_element(pattern)
             return check(resource)
 
-        self._check = first
+        self.fault = first
 
     def check(self, resource: Json) -> Miss | None:
         """Return None when the resource satisfies the pattern, else what keeps it from that."""
-        fault = self._check(resource)
+        fault = self.fault(resource)
         return None if fault is None else fault.miss()
 
 
