@@ -43,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
     from .lists import check_needs, listing_of, read_world, selected
 
     listing = listing_of(_NOUNS[args.what])
-    flags = list_request(args)
+    flags = list_request(args, everywhere=args.what == "compliance")
     world, now = read_world(flags, listing)
     if code := check_needs(world, listing):
         return code

@@ -6,11 +6,14 @@ how much they cover, is added here.
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from controllers.store.events import SCAN
 from engine.errors import EngineError
 from engine.fields import items, part, word
+from engine.grants.cause import exception_name
 from engine.grants.subjects import reference_of
 from engine.model.kinds import is_of_cel
 from engine.record import record
@@ -33,9 +36,13 @@ YOUNG: Final = timedelta(hours=1)
 """How old an exception must be before it counts as unused: the background scan has come round."""
 
 
+_Told = tuple[str, int, datetime | None]
+"""An exception by `namespace/name`, so many uses of it, and when the last of these was."""
+
+
 @record
 class Usage:
-    """How often results and Events name an exception, and when last; `known` says whether anything could be read."""
+    """How often an exception let something through at least, and when last; `known` says whether anything could be read."""
 
     count: int = 0
     last: datetime | None = None
@@ -68,13 +75,20 @@ def every_exception(world: ClusterCache) -> list[Object]:
 
 
 def usage_of(world: ClusterCache) -> dict[str, Usage]:
-    """Return the usage of every exception by `namespace/name`, from skipped results and from Events on exceptions."""
+    """Return the usage of every exception by `namespace/name`: the most that skipped results, Events or its grant tell of.
+
+    They tell of the same uses, each in its way: results of what is there now, Events of admissions of the last hour, a
+    grant of all admissions that would have been denied without it.
+    """
     found: dict[str, Usage] = {}
     known = any(world.is_synced(source) for source in SOURCES)
-    for key, at in (*_from_results(world), *_from_events(world)):
-        old = found.get(key, Usage())
-        last = max(filter(None, (old.last, at)), default=None)
-        found[key] = Usage(old.count + 1, last, known=True)
+    for told in (_from_results(world), _from_events(world), _from_grants(world)):
+        counts: Counter[str] = Counter()
+        for key, count, at in told:
+            counts[key] += count
+            old = found.get(key, Usage())
+            last = max(filter(None, (old.last, at)), default=None)
+            found[key] = Usage(max(old.count, counts[key]), last, known=True)
     if known:
         for obj in every_exception(world):
             key = f"{word(obj, 'metadata', 'namespace')}/{word(obj, 'metadata', 'name')}"
@@ -82,7 +96,7 @@ def usage_of(world: ClusterCache) -> dict[str, Usage]:
     return found
 
 
-def _from_results(world: ClusterCache) -> Iterator[tuple[str, datetime | None]]:
+def _from_results(world: ClusterCache) -> Iterator[_Told]:
     """Yield the exceptions that results name; reports give names only, so every namespace's namesake is meant."""
     places: dict[str, list[str]] = {}
     for obj in every_exception(world):
@@ -91,15 +105,27 @@ def _from_results(world: ClusterCache) -> Iterator[tuple[str, datetime | None]]:
     for row in all_rows(world):
         for name in filter(None, row.text("exception").split(",")):
             for namespace in places.get(name.strip(), ()):
-                yield f"{namespace}/{name.strip()}", row.moment("age")
+                yield f"{namespace}/{name.strip()}", 1, row.moment("age")
 
 
-def _from_events(world: ClusterCache) -> Iterator[tuple[str, datetime | None]]:
+def _from_events(world: ClusterCache) -> Iterator[_Told]:
+    """Yield the exceptions of Events of admissions; what a scan skips is in the results."""
     for event in world.objects("uses"):
         about = part(event, "involvedObject")
-        if about.get("kind") == "PolicyException":
+        if about.get("kind") == "PolicyException" and event.get("reportingComponent") != SCAN:
             last = instant(word(event, "lastTimestamp") or word(event, "eventTime"))
-            yield f"{word(about, 'namespace')}/{word(about, 'name')}", last
+            count = event.get("count")
+            key = f"{word(about, 'namespace')}/{word(about, 'name')}"
+            yield key, count if isinstance(count, int) else 1, last
+
+
+def _from_grants(world: ClusterCache) -> Iterator[_Told]:
+    for grant in world.objects("grants"):
+        status = part(grant, "status")
+        if isinstance(count := status.get("uses"), int) and count:
+            name = exception_name(word(grant, "metadata", "name"))
+            key = f"{word(grant, 'metadata', 'namespace')}/{name}"
+            yield key, count, instant(word(status, "lastUsedAt"))
 
 
 def known_rules(world: ClusterCache) -> dict[str, set[str]]:

@@ -166,6 +166,7 @@ LISTING = Listing(
         *VIOLATIONS.needs,
         *VIOLATIONS.wants,
         "uses",
+        "grants",
         *celkinds.NAMES,
     ),
     sort=("left", "namespace", "name"),

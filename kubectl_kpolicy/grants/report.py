@@ -6,9 +6,11 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube.errors import KubeError
-from controllers.kube.kinds import AUDIT_SEGMENTS, GRANTS
+from controllers.kube.kinds import AUDIT_SEGMENTS, EVENTS, GRANTS
+from controllers.store.events import ADMISSION, SKIPPED
 from engine.audit import segment_of
 from engine.errors import EngineError
+from engine.grants.cause import exception_name
 from engine.grants.circumstances import state_of
 from engine.grants.subjects import subject_text
 from engine.record import record
@@ -38,12 +40,11 @@ class ReportRequest:
 def story(flags: ReportRequest) -> int:
     """Print the story of the grant that is named; raises EngineError."""
 
-    async def work(client: Client, access: Access) -> tuple[Object, list[Block]]:
+    async def work(client: Client, access: Access) -> tuple[Object, list[Block], list[Block]]:
         obj = await client.get(GRANTS, bare(flags.name), access.namespace or "default")
-        return obj, await records_about(client, obj)
+        return obj, await records_about(client, obj), await let_through(client, obj)
 
-    obj, records = cluster.with_client(flags.connection, work)
-    data = told(obj, records)
+    data = told(*cluster.with_client(flags.connection, work))
     match flags.output:
         case "json":
             sys.stdout.write(json_text(data))
@@ -70,6 +71,22 @@ async def records_about(client: Client, obj: Object) -> list[Block]:
     return sorted(found, key=lambda record: int(record.get("seq") or 0))
 
 
+async def let_through(client: Client, obj: Object) -> list[Block]:
+    """Return the requests that a grant let through, the first first, by the Events that the API server still has; none where it may not be asked."""
+    metadata = obj["metadata"]
+    named = f"reason={SKIPPED},involvedObject.name={exception_name(metadata['name'])}"
+    try:
+        page = await client.list_all(EVENTS, metadata["namespace"], field_selector=named)
+    except KubeError:
+        return []
+    found = [
+        {"time": one.get("lastTimestamp") or one.get("eventTime"), "count": one.get("count") or 1, "message": one.get("message")}
+        for one in page.items
+        if one.get("reportingComponent") == ADMISSION
+    ]  # fmt: skip
+    return sorted(found, key=lambda one: str(one["time"]))
+
+
 def _is_about(record: Block, metadata: Object) -> bool:
     about = record.get("object")
     return isinstance(about, dict) and (about.get("kind"), about.get("namespace"), about.get("name")) == (
@@ -77,7 +94,7 @@ def _is_about(record: Block, metadata: Object) -> bool:
     )  # fmt: skip
 
 
-def told(obj: Object, records: list[Block]) -> dict[str, Any]:
+def told(obj: Object, records: list[Block], admissions: list[Block]) -> dict[str, Any]:
     """Return the story as data."""
     spec, status = obj["spec"], obj.get("status") or {}
     return {
@@ -99,6 +116,7 @@ def told(obj: Object, records: list[Block]) -> dict[str, Any]:
         "endedBy": status.get("endedBy", ""),
         "message": status.get("message", ""),
         "uses": status.get("uses", 0),
+        "admissions": admissions,
         "decisions": spec.get("decisions") or [],
         "records": records,
     }  # fmt: skip
@@ -119,6 +137,12 @@ def _markdown(data: dict[str, Any]) -> Iterator[str]:
     yield "| --- | --- | --- |"
     for one in data["decisions"]:
         yield f"| {_cell(one.get('by'))} | {_cell(one.get('verdict'))} | {_cell(one.get('comment'))} |"
+    if data["admissions"]:
+        yield ""
+        yield "| time | times | let through |"
+        yield "| --- | --- | --- |"
+    for one in data["admissions"]:
+        yield f"| {_cell(one['time'])} | {one['count']} | {_cell(one['message'])} |"
     if data["records"]:
         yield ""
         yield "| seq | time | actor | what | result |"

@@ -87,7 +87,7 @@ def draw_crumbs(app: Console) -> None:
     way = [app.current]
     if row is not None:
         way += [row.text("policy"), row.text("resource") or row.text("name")]
-    app.query_one(Crumbs).show(way, *app.said)
+    app.query_one(Crumbs).show([*dict.fromkeys(way)], *app.said)
 
 
 def header_parts(app: Console) -> list[Part]:

@@ -61,8 +61,9 @@ def _width(node: object) -> int:
     while isinstance(place, TreeNode) and place.parent is not None:
         depth, place = depth + 1, place.parent
     tree = getattr(node, "tree", None)
-    width = tree.size.width if tree is not None and tree.size.width else 76
-    return max(20, width - 4 * depth)
+    if not isinstance(tree, Tree):
+        return 56
+    return max(20, (tree.size.width or tree.app.size.width - 4) - 4 * depth)
 
 
 def _add(node: object, reason: Reason) -> None:

@@ -23,7 +23,11 @@ def drawn() -> dict[str, str]:
 
 @pytest.mark.timeout(300)
 def test_pictures_are_fresh(drawn):
-    stale = [name for name, svg in drawn.items() if pngs.source_of(FOLDER / f"{name}.png") != pngs.hash_of(svg)]  # fmt: skip
+    stale = [
+        name
+        for name, svg in drawn.items()
+        if pngs.source_of(FOLDER / f"{name}.png") != pngs.hash_of(svg)
+    ]
     stale += [path.name for path in FOLDER.glob("*.svg") if path.read_text() != drawn[path.stem]]
 
     assert stale == [], AGAIN

@@ -95,7 +95,13 @@ async def _drawn(name: str, picture: Picture) -> str:
             await press(pilot, key)
             await drawn(app)
         if picture.code:
-            app.push_screen(Reveal("One-time code", picture.code, "for alice, no-host-namespaces/host-pid, Pod/trace-shell"))  # fmt: skip
+            app.push_screen(
+                Reveal(
+                    "One-time code",
+                    picture.code,
+                    "for alice, no-host-namespaces/host-pid, Pod/trace-shell",
+                )
+            )
             await settled(app)
         _settle(app)
         return await _still(app, name)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from rich.cells import cell_len
+from rich.console import Console
 from rich.text import Text
 from textual.containers import VerticalScroll
 from textual.widgets import Static
@@ -71,16 +73,29 @@ class Detail(VerticalScroll, can_focus=False):
 
     def compose(self) -> ComposeResult:
         """Make the one text in it."""
-        yield Static(id="detail-text")
+        yield _Told(id="detail-text")
 
     def show(self, sections: Sequence[Section]) -> None:
         """Draw sections."""
-        self.query_one("#detail-text", Static).update(text_of(sections))
+        self.query_one(_Told).show(sections)
         self.scroll_home(animate=False)
 
 
-def text_of(sections: Sequence[Section]) -> Text:
-    """Return sections as text: labels dim, titles bold, every value harmless."""
+class _Told(Static):
+    """Sections in the width that there is."""
+
+    _sections: Sequence[Section] = ()
+
+    def show(self, sections: Sequence[Section]) -> None:
+        self._sections = sections
+        self.on_resize()
+
+    def on_resize(self) -> None:
+        self.update(text_of(self._sections, self.size.width))
+
+
+def text_of(sections: Sequence[Section], room: int = 0) -> Text:
+    """Return sections as text: labels dim, titles bold, every value harmless, what is longer than `room` goes on below itself."""
     text = Text(overflow="fold")
     width = max((len(label) for one in sections for label, _ in one.pairs), default=0)
     for section in sections:
@@ -88,7 +103,15 @@ def text_of(sections: Sequence[Section]) -> Text:
             text.append(f"\n{section.title}\n", "bold")
         for label, value in section.pairs:
             text.append(f"{label:>{width}}  ", "dim")
-            text.append(f"{plain(value)}\n")
+            text.append(f"{_hanging(plain(value), width + 2, room)}\n")
         for line in section.lines:
             text.append(f"{plain(line)}\n")
     return text
+
+
+def _hanging(value: str, indent: int, room: int) -> str:
+    """Return a value whose further lines begin below the first; one with a longer word is left to be broken at the edge."""
+    if max(map(cell_len, value.split()), default=0) > room - indent:
+        return value
+    lines = Text(value).wrap(Console(width=room), room - indent)
+    return f"\n{' ' * indent}".join(line.plain.rstrip() for line in lines)

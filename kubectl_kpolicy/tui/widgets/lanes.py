@@ -183,7 +183,7 @@ class LanesPanel(Painted):
         present = self._window.cell(self._now, width)
         made[present] = ("│", "head")
         if said := self._outside(lane):
-            _write(made, said, "muted")
+            _write(made, said, "muted", present)
             return made
         if lane.begins is not None and lane.ends is not None and not _is_run(lane):
             self._stretch(made, lane, present)
@@ -243,9 +243,11 @@ def _is_run(lane: Lane) -> bool:
     return bool(lane.ticks) and lane.ticks[0].what == "run"
 
 
-def _write(cells: list[Cell], text: str, role: str) -> None:
-    """Put a text into cells, at the side that its arrow points to."""
+def _write(cells: list[Cell], text: str, role: str, present: int) -> None:
+    """Put a text into cells, at the side that its arrow points to; one without an arrow not across the line of the present."""
     at = max(len(cells) - len(text), 0) if text.startswith("›") else 0
+    if text[0] not in "‹›" and present < len(text) <= len(cells) - present - 2:
+        at = present + 2
     for number, letter in enumerate(text[: len(cells)]):
         cells[at + number] = (letter, role)
 

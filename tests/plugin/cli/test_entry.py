@@ -277,6 +277,7 @@ def test_words_that_kubectl_s_users_write_are_read_as_they_mean_them(command) ->
         ("violations --limt 3", "there is no flag `--limt`; did you mean `--limit`?"),
         ("apply {here} --warn-exit-code many", "invalid int value: `many`"),
         ("grant list --stat active", "there is no flag `--stat`; did you mean `--state`?"),
+        ("grant preview p Pod/web --for 9h", "`--for` is no flag here but one of `request`"),
         ("status now", "`now` is a word too many"),
         ("apply {broken} --cluster", "{broken}:"),
         ("apply {here} --cluster --values-file {broken}", "{broken}:"),

@@ -203,6 +203,31 @@ def test_an_exception_not_used_for_a_month_is_stale() -> None:
     assert row.cells["drift"] == "stale"
 
 
+def test_an_exception_was_used_as_often_as_results_events_or_its_grant_tell_at_most() -> None:
+    def used(source: str, count: int) -> dict:
+        about = {"kind": "PolicyException", "namespace": "payments", "name": "grant-g"}
+        return {
+            "kind": "Event",
+            "metadata": {"name": source},
+            "reason": "PolicySkipped",
+            "lastTimestamp": ago(minutes=count),
+            "involvedObject": about,
+            "reportingComponent": f"kyverno-{source}",
+            "count": count,
+        }
+
+    def uses(**there: list) -> object:
+        made = exception("grant-g", "payments", "p", ["r"], ["web"])
+        found = exceptions.exception_rows(world({**objects(), "exceptions": [made], **there}), NOW)
+        return by(found, name="grant-g").cells["uses"]
+
+    counted = grant("g", "active", "ada", uses=5)
+    assert uses() == 0
+    assert uses(uses=[used("scan", 9)]) == 0
+    assert uses(uses=[used("admission", 3), used("scan", 9)]) == 3
+    assert uses(uses=[used("admission", 3)], grants=[counted]) == 5
+
+
 def test_a_grant_counts_down_only_while_it_can_change() -> None:
     rows = grants.grant_rows(world(), NOW)
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from controllers.kube.kinds import GRANTS
+from controllers.kube.kinds import EVENTS, GRANTS
+from controllers.store.events import ADMISSION, SCAN, SKIPPED
 
 from .staging import Said, Stage, play
 
@@ -261,9 +262,35 @@ def test_a_report_tells_the_story(on_stage):
         assert f"# Grant default/{name}: expired" in said.out
         assert "2026-01-01T00:00:00Z to 2026-01-01T02:00:00Z, 2h asked for" in said.out
         data = json.loads((await stage.run("ada", "grant", "report", name, "-o", "json")).out)
-        assert data["reason"] == REASON
+        assert (data["reason"], data["admissions"]) == (REASON, [])
+        await _let_through(stage, f"grant-{name}", ADMISSION)
+        await _let_through(stage, f"grant-{name}", SCAN)
+        await _let_through(stage, "another", ADMISSION)
+        said = await stage.run("root", "grant", "report", name, groups=("system:masters",))
+        through = [line for line in said.out.splitlines() if "was skipped" in line]
+        assert through == [
+            "| 2026-01-01T01:00:00Z | 2 | resource Deployment/default/web was skipped |"
+        ]
 
     on_stage(act)
+
+
+async def _let_through(stage: Stage, exception: str, source: str) -> None:
+    about = {"kind": "PolicyException", "name": exception, "namespace": "default"}
+    await stage.admin.create(
+        EVENTS,
+        {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{exception}.{source}", "namespace": "default"},
+            "involvedObject": about,
+            "reason": SKIPPED,
+            "reportingComponent": source,
+            "count": 2,
+            "lastTimestamp": "2026-01-01T01:00:00Z",
+            "message": "resource Deployment/default/web was skipped",
+        },
+    )
 
 
 def test_a_grant_is_named_alone_or_as_commands_print_it(on_stage):

@@ -144,7 +144,11 @@ def test_frameworks_and_namespaces_of_pulse_stand_whole_where_there_is_room(
 
 
 def test_a_long_namespace_stands_whole_above_its_column_of_the_map() -> None:
-    there = {"reports": [report("Pod", "a", "team-with-a-long-name", result("p", "r", "fail", "high", ROOT))]}  # fmt: skip
+    there = {
+        "reports": [
+            report("Pod", "a", "team-with-a-long-name", result("p", "r", "fail", "high", ROOT))
+        ]
+    }
 
     async def look(app, _pilot) -> None:
         assert "team-with-a-long-name" in text_of(app)
@@ -157,6 +161,9 @@ def test_the_dialog_about_a_policy_that_cleans_up_names_the_policy_and_not_what_
 ):
     async def look(app, pilot) -> None:
         await drawn(app)
+        app.table.move_to(
+            [row.text("by") for row in app.table.lines].index("CleanupPolicy/scratch-pods")
+        )
         await press(pilot, "ctrl+t")
         said = window_of(app)
         assert "batch/CleanupPolicy/scratch-pods" in said
@@ -331,3 +338,38 @@ def test_a_timeline_says_what_was_decided() -> None:
         assert "approved by bob: as agreed with both teams" in window_of(app)
 
     on_stage(look, recorded("grants"), keys=("enter",), size=(140, 48))
+
+
+def test_a_long_value_of_the_details_goes_on_below_itself_and_not_below_its_label() -> None:
+    async def look(app, _pilot) -> None:
+        await drawn(app)
+        lines = lines_of(app)
+        first = next(line for line in lines if "reason" in line and "ownership" in line)
+        assert lines[lines.index(first) + 1].index("this week") == first.index("ownership")
+
+    on_stage(look, recorded("grants"), size=(140, 40))
+
+
+def test_the_way_to_a_policy_names_it_once() -> None:
+    async def look(app, _pilot) -> None:
+        await drawn(app)
+        assert lines_of(app)[1].split() == ["policies", "›", app.row.text("name")]
+
+    on_stage(look, recorded("policies"), size=(140, 40))
+
+
+def test_a_message_of_explain_takes_the_width_that_there_is() -> None:
+    async def look(app, _pilot) -> None:
+        await drawn(app)
+        assert "not shared. rule host-pid failed at path /spec/hostPID/" in text_of(app)
+
+    on_stage(look, recorded("violations"), keys=("down", "e"), size=(140, 40))
+
+
+def test_a_word_in_place_of_a_lane_leaves_the_line_of_the_present_whole() -> None:
+    async def look(app, _pilot) -> None:
+        await drawn(app)
+        (line,) = [line for line in lines_of(app) if "old-imports" in line and "paused" in line]
+        assert "│paused" in line.replace(" ", "")
+
+    on_stage(look, recorded("cleanup"), size=(140, 40))
