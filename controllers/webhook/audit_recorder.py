@@ -162,7 +162,7 @@ def _reuse_of(use: Object, target: Object) -> Deed:
     metadata, spec = use["metadata"], use["spec"]
     binding = spec.get("binding") or {}
     about = {"apiVersion": CODE_USES.api_version, "kind": CODE_USES.kind, **{key: metadata.get(key, "") for key in ("namespace", "name", "uid")}}  # fmt: skip
-    used = f"already used by {spec.get('user')} at {spec.get('usedAt')} for {_named(spec.get('object') or {})}"
+    used = f"already used by {spec.get('user')} at {spec.get('usedAt')}"
     policy = f"{binding.get('policy', '')}/{','.join(binding.get('rules') or ())}"
     return Deed(REUSE, about, f"{used}; brought again for {_named(target)}", policy)
 

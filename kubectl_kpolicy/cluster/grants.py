@@ -71,7 +71,7 @@ def approvers(grant: Object) -> str:
     found = []
     for one in items(grant, "spec", "decisions"):
         verdict = word(one, "verdict")
-        if verdict == "comment":
+        if verdict not in ("approve", "deny"):
             continue
         found.append(word(one, "by") + ("" if verdict == "approve" else f" ({verdict})"))
     return ", ".join(filter(None, found))

@@ -119,7 +119,8 @@ _SAME = {
     "void": "revoked", "timed-out": "expired", "idle-expired": "expired", "exhausted": "expired", "draft": "scheduled",
     "unused": "scheduled", "issued": "active", "open": "active", "due": "warn", "paused": "skip", "unknown": "warn",
     "critical": "error", "high": "fail", "medium": "warn", "low": "skip", "info": "scheduled", "blocked": "fail",
-    "orphaned": "warn", "unlimited": "warn", "not persisted": "warn", "no": "fail", "yes": "pass",
+    "orphaned": "warn", "unlimited": "warn", "not persisted": "warn", "no": "fail", "yes": "pass", "refused": "warn",
+    "postponed": "scheduled",
 }  # fmt: skip
 _PLAIN = Mark("·", ".", "plain")
 

@@ -82,7 +82,8 @@ def test_a_used_code_that_is_brought_again_is_noted_with_who_used_it_when_and_ne
         chip, bob = sorted(notes(made), key=lambda one: one["actor"] == "bob")
         assert (chip["verb"], chip["actor"], bob["actor"]) == ("reuse", "chip", "bob")
         assert bob["object"]["name"] == use["metadata"]["name"]
-        assert f"already used by chip at {use['spec']['usedAt']} for Pod/shop/web" in bob["reason"]
+        by_chip = f"already used by chip at {use['spec']['usedAt']}"
+        assert bob["reason"] == f"{by_chip}; brought again for Pod/shop/web"
         assert not any(form in str(notes(made)) for form in (code, code.replace("-", "")))
 
     run(play)

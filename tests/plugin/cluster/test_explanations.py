@@ -83,8 +83,9 @@ def test_a_code_that_stays_in_an_object_is_in_no_reason_why() -> None:
     obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "shop"}}
     obj["metadata"] |= {"annotations": {"kpolicy.io/code": f"{code},x"}}
     seen = "object.metadata.annotations['kpolicy.io/code']"
-    rules = [{"expression": "variables.seen == ''", "messageExpression": "'brought ' + variables.seen"}]  # fmt: skip
-    made = cel_policy("ValidatingPolicy", variables=[{"name": "seen", "expression": seen}], validations=rules)  # fmt: skip
+    rule = {"expression": "false", "messageExpression": "'brought ' + variables.seen"}
+    given = {"variables": [{"name": "seen", "expression": seen}], "validations": [rule]}
+    made = cel_policy("ValidatingPolicy", **given)
     reasons = asyncio.run(explained_by_engine(world({"celpolicies": [made]}), obj, NOW, resolve))
     told = "\n".join(lines(reasons[0].parts))
     assert "brought (hidden),x" in told

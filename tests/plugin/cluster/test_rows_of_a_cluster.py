@@ -23,7 +23,7 @@ from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
 from kubectl_kpolicy.cluster.details import described
 from kubectl_kpolicy.cluster.violations import LISTING as VIOLATIONS
 from kubectl_kpolicy.cluster.violations import all_rows, is_failure
-from kubectl_kpolicy.output.cells import cell_text
+from kubectl_kpolicy.output.cells import cell_text, mark_of
 from kubectl_kpolicy.output.rows import Row, sort_rows
 from kubectl_kpolicy.session.identity import Identity
 from tests.plugin.scene import (
@@ -545,3 +545,14 @@ def test_the_details_of_a_revoked_grant_say_which_replica_has_taken_that_and_aft
 def test_who_has_heard_of_an_end_is_not_told_where_nobody_knows():
     assert told_of_the_end([], minutes=61) == []
     assert told_of_the_end([], without=("ends",)) == []
+
+
+def test_who_ended_a_grant_is_not_called_one_of_its_approvers() -> None:
+    said = [{"by": "bob", "verdict": "approve"}, {"by": "eve", "verdict": "revoke"}]
+    there = world({"grants": [grant("web", "revoked", "alice", spec={"decisions": said})]})
+
+    assert by(grants.GRANTS.rows(there, NOW)).cells["approver"] == "bob"
+
+
+def test_what_the_trail_says_was_refused_is_marked_as_a_warning() -> None:
+    assert mark_of("refused").role == "warning"
