@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -22,6 +22,7 @@ from controllers.store.exceptions import read_cel_exception
 from controllers.store.policies import is_cel, match_conditions, read_policy
 from engine import lint
 from engine.cleanup import ttl
+from engine.cleanup.plan import names_of
 from engine.errors import EngineError
 from engine.evaluate import compile_policy
 from engine.exceptions import compile_exception
@@ -225,12 +226,20 @@ class PolicyValidator:
         warnings += _passed(cleanup_findings(policy, self._cache.discovery))
         needs = needs_of_cleanup(kinds_in(policy.match), self._cache.discovery, policy.namespace)
         for need in needs:
-            if missing := await missing_verbs(self._cleanup, need):
+            if missing := await self._missing_for(need, names_of(policy)):
                 verbs = ", ".join(missing)
                 raise Refused(f"cleanup controller has no permission to {verbs} kind {need.kind}")
         rights = needs_of_cleanup_author(policy, self._cache.discovery)
         await self.authors.check(asked.user, asked.written, rights)
         return warnings
+
+    async def _missing_for(self, need: Need, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the verbs that clean-ups lack on a kind, or on one of the objects that are named."""
+        missing = await missing_verbs(self._cleanup, need)
+        of_each = [
+            await missing_verbs(self._cleanup, replace(need, name=one)) for one in names if missing
+        ]
+        return next(filter(None, of_each), ()) if of_each else missing
 
     async def _check_entry(self, asked: ReviewContext) -> list[str]:
         if not asked.is_as_it_was:

@@ -7,6 +7,7 @@ Upstream deletes by name and again whenever the schedule fires, so that a later 
 
 from __future__ import annotations
 
+from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -217,13 +218,30 @@ def _trigger_uid(policy: CleanupPolicy) -> str:
 
 def _names_one(resources: Mapping[str, Any], trigger_kind: str) -> bool:
     kinds = [parse_kind(text).kind for text in resources.get("kinds") or ()]
-    names = [*(resources.get("names") or ()), *filter(None, [resources.get("name")])]
     return (
         bool(kinds)
         and (not trigger_kind or set(kinds) == {trigger_kind})
-        and len(set(names)) == 1
-        and not wildcard.has_wildcard(names[0])
+        and len(_exact(resources)) == 1
     )
+
+
+def names_of(policy: CleanupPolicy) -> tuple[str, ...]:
+    """Return the names of all objects that a classic policy can match, none where it names some by a pattern, or not at all.
+
+    Whoever looks for them needs rights on these alone.
+    """
+    every = [_exact(entry.get("resources") or {}) for entry in policy.match.get("all") or ()]
+    any_of = [_exact(entry.get("resources") or {}) for entry in policy.match.get("any") or ()]
+    if any(every):
+        return min(filter(None, every), key=len)
+    return tuple(dict.fromkeys(chain(*any_of))) if any_of and all(any_of) else ()
+
+
+def _exact(resources: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names in a resource filter, none where one of them is a pattern or a variable."""
+    names = [*(resources.get("names") or ()), *filter(None, [resources.get("name")])]
+    is_exact = all("{{" not in name and not wildcard.has_wildcard(name) for name in names)
+    return tuple(dict.fromkeys(names)) if is_exact else ()
 
 
 # Conditions of cleanup policies, with their context, about one target (row C-01).

@@ -19,7 +19,7 @@ from controllers.loops.counting import counted
 from controllers.runtime.bounded_evaluation import PROCESS
 from controllers.store.events import about_object, cleaned_up
 from engine.cleanup.holds import HoldState, hold_on_run, takes_place
-from engine.cleanup.plan import Cleanup, Plan, plan, run_of
+from engine.cleanup.plan import Cleanup, Plan, names_of, plan, run_of
 from engine.cleanup.timed import is_deleting, read_timed
 from engine.errors import EngineError
 from engine.evaluate.asking import conclude_later
@@ -144,9 +144,12 @@ class CleanupLoop:
     async def _plans(self, cleanup: Cleanup, kind: Kind, now: datetime) -> AsyncIterator[Plan]:
         """Yield what a policy means to delete of one kind, for some objects after the other."""
         context = self._context
-        page = await context.client.list_all(kind, cleanup.policy.namespace)
         objects = [
-            {"apiVersion": kind.api_version, "kind": kind.kind, **item} for item in page.items
+            {"apiVersion": kind.api_version, "kind": kind.kind, **item}
+            for chosen in [f"metadata.name={name}" for name in names_of(cleanup.policy)] or [""]
+            for item in (
+                await context.client.list_all(kind, cleanup.policy.namespace, field_selector=chosen)
+            ).items
         ]
         labels = {
             namespace: await context.namespace_labels(namespace)

@@ -101,6 +101,25 @@ def test_a_policy_of_a_namespace_deletes_there_only():
     run(play, cleaning(ns="shop"), config_map("a"), config_map("b", "other"))
 
 
+def test_named_objects_are_looked_for_by_name_so_that_rights_on_these_are_enough():
+    async def play(made: Scene) -> None:
+        asked: list[str] = []
+        listed = made.client.list_all
+
+        async def list_all(kind: Any, *place: Any, **selected: Any) -> Any:
+            if kind == CONFIG_MAPS:
+                asked.append(selected["field_selector"])
+            return await listed(kind, *place, **selected)
+
+        made.client.list_all = list_all
+        await made.rest(HOUR)
+        assert names(made) == ["c"]
+        assert asked == ["metadata.name=a", "metadata.name=b"]
+
+    named = {"any": [{"resources": {"kinds": ["ConfigMap"], "names": [one]}} for one in "ab"]}
+    run(play, cleaning(match=named), *map(config_map, "abc"))
+
+
 def test_conditions_and_context_decide_about_each_target():
     async def play(made: Scene) -> None:
         await made.rest(HOUR)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -32,8 +33,9 @@ def ask(
     denied: dict[str, set[str]] | None = None,
     client: FakeClient | None = None,
     rules: ExceptionRules | None = None,
+    review: Callable[[Any], dict[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return the response; `denied` are verbs by resource that we do not have."""
+    """Return the response; `denied` are verbs by resource that we do not have, `review` says itself what we may."""
 
     def decide(spec: Any) -> dict[str, Any]:
         attributes = spec["resourceAttributes"]
@@ -41,7 +43,7 @@ def ask(
 
     async def go() -> dict[str, Any]:
         made = client or FakeClient()
-        made.reviews["SelfSubjectAccessReview"] = decide
+        made.reviews["SelfSubjectAccessReview"] = review or decide
         discovery = Discovery(made, (*WELL_KNOWN, PODS, CLUSTER_KIND, EVENTUALLY))
         validator = PolicyValidator(
             ClusterCache(discovery, Metrics(), exceptions=rules), made, user="us"
@@ -272,6 +274,25 @@ def test_cleanup_policies_need_a_schedule_that_can_be_read_and_the_right_to_dele
     assert (
         response["status"]["message"] == "cleanup controller has no permission to delete kind Pod"
     )
+
+
+@pytest.mark.parametrize(
+    ("names", "allowed"),
+    [
+        (["old"], True),
+        (["old", "older"], False),
+        (["old*"], False),
+        (["{{ x }}"], False),
+        ([], False),
+    ],
+)
+def test_cleanup_policies_of_named_objects_need_rights_on_these_alone(names, allowed) -> None:
+    policy = cleanup(match={"any": [{"resources": {"kinds": ["Pod"], "names": names}}]})
+
+    def review(spec: Any) -> dict[str, Any]:
+        return {"allowed": spec["resourceAttributes"].get("name") == "old"}
+
+    assert ask("cleanup", policy, review=review)["allowed"] is allowed
 
 
 def test_a_ttl_label_nobody_can_read_is_warned_of_and_never_refused() -> None:
