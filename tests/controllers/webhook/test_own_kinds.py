@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 import pytest
@@ -20,6 +19,9 @@ from engine.parse import parse_policy
 from tests.controllers.kube.fake import WELL_KNOWN, FakeClient
 
 from .staging import body, pod, policy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CLUSTER_KIND = Kind("iam.example.org", "v1", "users", "User", False)
 EVENTUALLY = Kind("apps", "v1", "deployments", "Deployment", subresources=("scale",))
