@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
@@ -154,6 +155,32 @@ def test_commands_that_are_shown_exist_with_their_flags():
                 shown += 1
                 _parsed(_words(part), f"{name}: {line}")
     assert shown > 60
+
+
+def test_commands_that_any_text_or_hint_names_exist_with_their_flags(capsys):
+    """Within sentences of pages, and in whatever the program or what is installed says; a name may stand without arguments."""
+    places = {
+        **ALL,
+        **{
+            path.name: path.read_text()
+            for folder in ("kubectl_kpolicy", "controllers", "engine")
+            for path in (ROOT / folder).rglob("*.py")
+        },
+    }
+    named = {
+        (part, name)
+        for name, text in places.items()
+        for part in re.findall(r"`kubectl kpolicy ([a-z][^`{}…\n]*)`", text)
+    }
+    wrong = []
+    for part, name in sorted(named):
+        words = _words(re.sub(r"\[[^\]]*\]", "", part))
+        with contextlib.suppress(SystemExit):
+            cli.parser_of(words[0])[0].parse_args(entry._plain(words[1:]))
+        if (said := capsys.readouterr().err) and "required" not in said:
+            wrong.append((name, part, said))
+    assert wrong == []
+    assert len(named) > 60
 
 
 def _words(text: str) -> list[str]:
