@@ -158,7 +158,7 @@ def test_a_denied_person_comes_through_by_code_or_grant_and_all_of_it_is_on_reco
             # confirmed as soon as its Pod is seen, whatever else goes on.
             assert verbs.count("confirm") <= 1
             assert "confirm" not in verbs[: verbs.index("use")]
-            assert [verb for verb in verbs if verb not in ("create", "confirm")] == ["use", "request", "approve", "active", "drop", "dropped"]  # fmt: skip
+            assert [verb for verb in verbs if verb not in ("create", "confirm")] == ["use", "reuse", "request", "approve", "active", "drop", "dropped"]  # fmt: skip
             events = repr((await stage.admin.list_all(EVENTS)).items)
             for sink in (told.out, events, (stage.sandbox.folder / "engine.log").read_text()):
                 assert code not in sink

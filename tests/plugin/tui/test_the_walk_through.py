@@ -218,6 +218,7 @@ def redeem_here(alice: Terminal, tmp_path: Path, code: str) -> None:
     alice.press("~")
     alice.until(r"kubectl kpolicy otp redeem -f")
     alice.press("escape")
+    alice.gone(r"kubectl kpolicy otp redeem -f")
 
 
 def seen_in_the_audit(alice: Terminal) -> None:
