@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING
 
 from engine.model.kinds import BY_NAME
 
-from .classic import translated_classic
-from .from_cel import translated_mutating, translated_validating
 from .objects import (
     MUTATING,
     NATIVE_KINDS,
@@ -67,7 +65,12 @@ def translated(
     kind = kind_for(policy)
     if not kind:
         raise NotNative(f"there are no native policies for policies of kind {policy.kind}")
+    # which kinds there are is asked far more often than what becomes of one
     if not BY_NAME[policy.kind].is_cel:
+        from .classic import translated_classic
+
         return translated_classic(policy, exceptions, now, resolve)
+    from .from_cel import translated_mutating, translated_validating
+
     make = translated_mutating if kind == MUTATING else translated_validating
     return make(policy, cel_exceptions, now)

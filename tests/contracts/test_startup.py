@@ -113,3 +113,17 @@ def test_apply_on_one_file_loads_nothing_heavy(tmp_path: Path) -> None:
     found = loaded(["apply", str(policy), "-r", str(pod)])
 
     assert found & {*HEAVY, *UNUSED_BY_A_PATTERN} == set()
+
+
+def test_commands_of_the_cluster_do_not_load_the_languages_that_policies_are_written_in() -> None:
+    found = loaded(["violations", "-A", "--server", "http://127.0.0.1:9"])
+
+    assert "kubectl_kpolicy.cluster.exceptions" in found
+    assert found & {"textual", "engine.lang.cel", "engine.lang.jmes", "engine.evaluate"} == set()
+
+
+def test_the_console_is_there_without_the_languages_that_policies_are_written_in() -> None:
+    code = "import sys, kubectl_kpolicy.tui.app; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)  # fmt: skip
+
+    assert set(done.stdout.split()) & {"engine.lang.cel", "engine.evaluate"} == set()

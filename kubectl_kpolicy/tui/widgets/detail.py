@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
@@ -109,9 +110,18 @@ def text_of(sections: Sequence[Section], room: int = 0) -> Text:
     return text
 
 
+@cache
+def _wrapping(room: int) -> Console:
+    """Return what Rich asks how to break lines; it reads the environment when it is made."""
+    return Console(width=room)
+
+
 def _hanging(value: str, indent: int, room: int) -> str:
     """Return a value whose further lines begin below the first; one with a longer word is left to be broken at the edge."""
-    if max(map(cell_len, value.split()), default=0) > room - indent:
+    if (
+        cell_len(value) <= room - indent
+        or max(map(cell_len, value.split()), default=0) > room - indent
+    ):
         return value
-    lines = Text(value).wrap(Console(width=room), room - indent)
+    lines = Text(value).wrap(_wrapping(room), room - indent)
     return f"\n{' ' * indent}".join(line.plain.rstrip() for line in lines)

@@ -6,7 +6,6 @@ nothing that an object holds can steer the terminal.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len, set_cell_size
@@ -25,7 +24,7 @@ from .flashes import SIGN, Flashes
 from .widths import GAP, LONGEST, columns_for, shared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
     from textual import events
@@ -62,7 +61,9 @@ class PolicyTable(ScrollView, can_focus=True):
         self._marks = marks
         self._widths: list[tuple[Column, int]] = []
         self._measured_in = 0
+        self._natural_widths: dict[tuple[str, bool], int] = {}
         self._styles_by_name: dict[str, Style] = {}
+        self._base = Style.null()
 
     def __repr__(self) -> str:
         return f"<PolicyTable {self.state.listing.noun} {self.index + 1}/{len(self.lines)}>"
@@ -195,30 +196,39 @@ class PolicyTable(ScrollView, can_focus=True):
         return self.size.width - 1
 
     @property
+    def _is_roomy(self) -> bool:
+        """Whether countdowns have their draining bars beside them."""
+        return self.size.width >= _ROOMY
+
+    @property
     def whole(self) -> int:
         """The cells in which the columns stand whole that somebody chose, or that are shown without being asked for."""
-        rows, chosen = self._sample(), self.state.columns
+        chosen = self.state.columns
         columns = [one for one in self.state.listing.columns if (one.id in chosen if chosen else not one.wide)]  # fmt: skip
-        return sum(self._natural(one, rows, roomy=True) + GAP for one in columns) + 1
-
-    def _sample(self) -> list[Row]:
-        return [one for one in self.lines[:_SAMPLE] if not isinstance(one, Heading)]
+        return sum(self._natural(one, roomy=True) + GAP for one in columns) + 1
 
     def _measured(self) -> list[tuple[Column, int]]:
+        self._natural_widths.clear()
         if not self.size.width:
             return []
-        rows = self._sample()
-        natural = cache(lambda column: self._natural(column, rows))
-        found = [(column, natural(column)) for column in self._chosen_columns(natural)]
+        found = [(column, self._natural(column)) for column in self._chosen_columns(self._natural)]
         needed = sum(width + GAP for _, width in found)
         return shared(found, max(self._room, needed) if self.state.wide else self._room)
 
-    def _natural(self, column: Column, rows: Sequence[Row], *, roomy: bool = False) -> int:
-        """Return how many cells a column needs to show its head and those rows whole."""
-        texts = (self._text(column, row, roomy=roomy) for row in rows)
-        width = max(map(cell_len, texts), default=0)
-        head = cell_len(column.head) + (1 if self._arrow(column) else 0)
-        return max(head, min(width, LONGEST))
+    def _natural(self, column: Column, *, roomy: bool = False) -> int:
+        """Return how many cells a column needs to show its head and the first rows whole, as of when widths were measured."""
+        has_bar = bool(column.since) and (roomy or self._is_roomy)
+        found = self._natural_widths.get((column.id, has_bar))
+        if found is None:
+            texts = (self._text(column, row, roomy=roomy) for row in self._sample())
+            width = max(map(cell_len, texts), default=0)
+            head = cell_len(column.head) + (1 if self._arrow(column) else 0)
+            found = max(head, min(width, LONGEST))
+            self._natural_widths[column.id, has_bar] = found
+        return found
+
+    def _sample(self) -> Iterator[Row]:
+        return (one for one in self.lines[:_SAMPLE] if not isinstance(one, Heading))
 
     def _text(self, column: Column, row: Row, now: datetime | None = None, *, roomy: bool = False) -> str:  # fmt: skip
         at = now or self.now
@@ -227,7 +237,7 @@ class PolicyTable(ScrollView, can_focus=True):
         value = row.cells.get(column.id)
         text = plain(cell_text(column, value, at, marks=self._marks))
         share = share_left(value, row.cells.get(column.since), at) if column.since else None
-        if not share or not (roomy or self.size.width >= _ROOMY):
+        if not share or not (roomy or self._is_roomy):
             return text
         return f"{drained(share)} {text}"
 
@@ -251,6 +261,11 @@ class PolicyTable(ScrollView, can_focus=True):
             self._styles_by_name[name] = found
         return found
 
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """Return lines of the screen, all of them in one style."""
+        self._base = self.rich_style
+        return super().render_lines(crop)
+
     def render_line(self, y: int) -> Strip:
         """Return one line of the screen: the head, a heading, a row, or nothing."""
         width = self.scrollable_content_region.width
@@ -262,10 +277,10 @@ class PolicyTable(ScrollView, can_focus=True):
         else:
             index = int(self.scroll_offset.y) + y - 1
             if index >= len(self.lines):
-                return Strip.blank(width, self.rich_style)
+                return Strip.blank(width, self._base)
             strip = self._line(index)
         offset = int(self.scroll_offset.x)
-        return strip.crop_extend(offset, offset + width, strip_style(strip, self.rich_style))
+        return strip.crop_extend(offset, offset + width, strip_style(strip, self._base))
 
     def _head(self) -> Strip:
         style = self._style("head")
@@ -277,7 +292,7 @@ class PolicyTable(ScrollView, can_focus=True):
 
     def _line(self, index: int) -> Strip:
         line = self.lines[index]
-        base = self.rich_style
+        base = self._base
         if self.is_stale:
             base += self._style("stale")
         at_cursor = index == self.index

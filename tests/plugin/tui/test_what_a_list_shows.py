@@ -75,8 +75,8 @@ def recorded(screen: str) -> Console:
 
 def cut_though_there_is_room(table: PolicyTable) -> list[str]:
     """Return cells that are cut although the table has blanks to give: behind its last column, or beside what is shorter."""
-    rows = table._sample()
-    needed = {column.id: table._natural(column, rows) for column, _ in table._widths}
+    rows = list(table._sample())
+    needed = {column.id: table._natural(column) for column, _ in table._widths}
     width = sum(width + GAP for _, width in table._widths)
     spare = (
         table._room - width + sum(max(0, width - needed[one.id]) for one, width in table._widths)
@@ -92,11 +92,11 @@ def cut_though_there_is_room(table: PolicyTable) -> list[str]:
 
 def cut_though_details_could_give_way(app: Console) -> list[str]:
     """Return cells that are cut or left out although the list would stand whole beside details that can still be read."""
-    table, rows = app.table, app.table._sample()
+    table = app.table
     usual = [one for one in table.state.listing.columns if not one.wide]
-    whole = sum(table._natural(one, rows) + GAP for one in usual)
+    whole = sum(table._natural(one) + GAP for one in usual)
     shown = dict(table._widths)
-    lost = [one.id for one in usual if shown.get(one, 0) < table._natural(one, rows)]
+    lost = [one.id for one in usual if shown.get(one, 0) < table._natural(one)]
     frame = app.query_one("#views").region.width - table._room
     return lost if app.size.width - frame - whole >= LEAST else []
 
@@ -187,10 +187,9 @@ def test_on_a_very_large_screen_every_name_and_message_of_a_violation_stands_who
         await drawn(app)
         shown = {column.id for column, _ in app.table._widths}
         assert {"severity", "namespace", "resource", "policy", "rule", "message", "age"} <= shown
-        rows = app.table._sample()
         for column, width in app.table._widths:
             if column.id != "message":
-                assert width >= app.table._natural(column, rows), column.id
+                assert width >= app.table._natural(column), column.id
 
     on_stage(look, recorded("violations"), size=(200, 50))
 
