@@ -151,38 +151,21 @@ class Concern(StrEnum):
     NO_EXPIRY = "no expiry"
 
 
-@record
-class Remark:
-    """One concern about one exception; `about` names the policy or rule it is about, where there is one."""
-
-    exception: str
-    concern: Concern
-    about: str = ""
-
-
-def audit_exceptions(
-    exceptions: Iterable[PolicyException],
-    rules: Mapping[str, Collection[str]],
-    now: datetime,
-) -> tuple[Remark, ...]:
-    """Return all remarks in the order of the exceptions.
+def audit_exception(
+    exc: PolicyException, rules: Mapping[str, Collection[str]], now: datetime
+) -> Iterator[Concern]:
+    """Yield what there is to say about an exception.
 
     `rules` are the rule names of every policy by policy key, generated rules included (row G-07). Raises PolicyError for
     an exception that cannot be compiled.
     """
-    return tuple(remark for exc in exceptions for remark in _remarks(exc, rules, now))
-
-
-def _remarks(
-    exc: PolicyException, rules: Mapping[str, Collection[str]], now: datetime
-) -> Iterator[Remark]:
     compiled = compile_exception(exc)
     if compiled.expires_at is None:
-        yield Remark(exc.key, Concern.NO_EXPIRY)
+        yield Concern.NO_EXPIRY
     elif compiled.is_expired(now):
-        yield Remark(exc.key, Concern.EXPIRED)
+        yield Concern.EXPIRED
     for policy, is_named in compiled.rules.items():
         if policy not in rules:
-            yield Remark(exc.key, Concern.NO_SUCH_POLICY, policy)
+            yield Concern.NO_SUCH_POLICY
         elif not any(map(is_named, rules[policy])):
-            yield Remark(exc.key, Concern.NO_SUCH_RULE, policy)
+            yield Concern.NO_SUCH_RULE

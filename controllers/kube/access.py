@@ -49,7 +49,6 @@ class Access:
     tls: Tls = Tls()
     namespace: str = "default"
     context: str = ""
-    user: str = ""
     proxy: str = ""
     impersonate: Impersonation | None = None
 
@@ -128,7 +127,6 @@ def _from_kubeconfig(
         _tls(server),
         (chosen.text("namespace") if chosen else "") or "default",
         name,
-        user_name,
         server.text("proxy-url"),
         _impersonation(person) if person else None,
     )

@@ -21,7 +21,6 @@ PAGE = 500
 
 MERGE = "application/merge-patch+json"
 JSON_PATCH = "application/json-patch+json"
-STRATEGIC = "application/strategic-merge-patch+json"
 APPLY = "application/apply-patch+yaml"
 
 

@@ -108,7 +108,6 @@ class Received:
     status: int
     headers: Mapping[str, str]
     body: bytes = field(repr=False)
-    url: str = ""
 
 
 class Gate:
@@ -204,7 +203,7 @@ class Gate:
                 ssl=trust,
             ) as response:
                 body = await _read(response.content.iter_any(), limit)
-                return Received(response.status, response.headers, body, str(url))
+                return Received(response.status, response.headers, body)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise _translated(url.host or "", error) from error
 

@@ -54,7 +54,7 @@ class Options:
 class LoopContext:
     """What loops stand in.
 
-    `key` is what chance follows from, `instance` how this process signs its Events, `post` sends to addresses outside.
+    `key` is what chance follows from, `post` sends to addresses outside.
     """
 
     cache: ClusterCache
@@ -66,7 +66,6 @@ class LoopContext:
     recorder: Recorder
     key: bytes = field(repr=False)
     namespace: str = "kyverno"
-    instance: str = "kpolicy"
     trust: Trust | None = None
     post: Post | None = None
     options: Options = field(default_factory=Options)

@@ -60,7 +60,6 @@ def context_of(runtime: Runtime) -> LoopContext:
         recorder=recorder,
         key=runtime.key,
         namespace=runtime.namespace,
-        instance=runtime.identity,
         trust=runtime.trust,
         post=runtime.post,
         options=Options(

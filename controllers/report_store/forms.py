@@ -64,7 +64,7 @@ class Rendering:
     """Objects of a kind in a form, at an instant; `has_columns` of a table is said once in a watch."""
 
     def __init__(self, served: Served, form: Form, now: datetime) -> None:
-        self._served, self._form, self._now = served, form, now
+        self._served, self._form = served, form
         self._cells = [_cell(column, now) for column in served.defined.columns]
 
     def one(self, body: bytes, *, has_columns: bool = True) -> bytes:

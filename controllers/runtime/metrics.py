@@ -155,10 +155,6 @@ class Metrics:
         """Add to a counter of `COUNTERS`; `labels` are values in its order."""
         self.counter(name, labels).value += amount
 
-    def took(self, name: str, labels: Labels, seconds: float) -> None:
-        """Add a duration to a histogram of `HISTOGRAMS`."""
-        self.histogram(name, labels).add(bucket_of(seconds), seconds)
-
     def counter(self, name: str, labels: Labels = ()) -> Amount:
         """Return a series of a counter, for those who add to it often."""
         series = self._counters[name]

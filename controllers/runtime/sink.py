@@ -36,16 +36,13 @@ class Trigger:
 class Verdict:
     """What a review was answered with.
 
-    `message` is the text of a denial. `request` is the AdmissionRequest as it came, for what UpdateRequests must carry.
-    `failure_policy` is `Fail` or `Ignore`. `triggers` are rules whose work begins once the request is through. Without `is_proven`
+    `request` is the AdmissionRequest as it came, for what UpdateRequests must carry.
+    `triggers` are rules whose work begins once the request is through. Without `is_proven`
     nobody knows that the API server asked: what the request says did not happen until it is seen in the cluster.
     """
 
     allowed: bool
-    stage: Stage
-    failure_policy: str
     at: datetime
-    message: str = ""
     request: Mapping[str, Json] = field(default_factory=dict)
     triggers: tuple[Trigger, ...] = ()
     is_proven: bool = False

@@ -31,7 +31,6 @@ CEL_MUTATE: Final = "cel-mutate"
 
 PENDING: Final = "Pending"
 FAILED: Final = "Failed"
-SKIP: Final = "Skip"
 
 MOST_REMEMBERED: Final = 4000
 """Targets that are remembered as changed; what a status holds beyond would not fit into an object of the cluster."""

@@ -61,7 +61,7 @@ class OneTimeCodes:
     """Offers and takes codes for denied requests. `key` is the one that all replicas share."""
 
     def __init__(self, cache: ClusterCache, client: Client, clock: Clock, namespace: str, key: bytes) -> None:  # fmt: skip
-        self._cache, self._client, self._clock = cache, client, clock
+        self._cache, self._clock = cache, clock
         self._namespace = namespace
         self._keys = CodeKeys(client, clock, namespace, key)
         self._uses = Uses(client, namespace, use_key(key))

@@ -226,7 +226,7 @@ class Reviewer:
         follows = audit is not None or self._is_followed(review, results)
         if not (triggers or follows):
             return self._answer(request, ruling)
-        verdict = _verdict("validate", route, request, inputs, ruling, triggers)
+        verdict = _verdict(request, inputs, ruling, triggers)
         if triggers:
             async with asyncio.timeout(budget):
                 await self._sink.triggered(review, verdict)
@@ -281,7 +281,7 @@ class Reviewer:
             asked = UsageContext(route, review, request, inputs)
             ruling = await self._grant_usage.settle_mutation(asked, results, ruling, budget)
         if not review.dry_run and self._is_followed(review, results):
-            verdict = _verdict("mutate", route, request, inputs, ruling)
+            verdict = _verdict(request, inputs, ruling)
             self._hand_over(review, results, verdict, None, inputs)
         return self._answer(request, ruling)
 
@@ -375,8 +375,6 @@ def budget_of(timeout: float) -> float:
 
 
 def _verdict(
-    stage: Stage,
-    route: WebhookRoute,
     request: Mapping[str, Json],
     inputs: Inputs,
     ruling: Ruling,
@@ -384,10 +382,7 @@ def _verdict(
 ) -> Verdict:
     return Verdict(
         allowed=not ruling.denial,
-        stage=stage,
-        failure_policy=route.failure_policy,
         at=inputs.now,
-        message=ruling.denial,
         request=request,
         triggers=triggers,
         is_proven=is_proven(),

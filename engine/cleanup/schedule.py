@@ -64,7 +64,6 @@ _FIELDS: Final = (
 class Schedule:
     """A schedule that can be asked for instants: five fields of plain numbers, or an interval."""
 
-    text: str
     fields: tuple[str, ...] = ()
     interval: timedelta | None = None
 
@@ -80,10 +79,10 @@ def parse_schedule(text: str) -> Schedule:
             f"schedule `{trimmed}`: time zones are not supported, schedules are in UTC"
         )
     if trimmed.startswith(_EVERY):
-        return Schedule(text, interval=_interval(trimmed))
+        return Schedule(interval=_interval(trimmed))
     if trimmed.startswith("@"):
-        return Schedule(text, fields=_normal(_named(trimmed)))
-    return Schedule(text, fields=_normal(trimmed))
+        return Schedule(_normal(_named(trimmed)))
+    return Schedule(_normal(trimmed))
 
 
 def next_after(schedule: str, instant: datetime, count: int = 1) -> tuple[datetime, ...]:

@@ -48,15 +48,12 @@ def compile_deletion(policy: Policy, exceptions: Sequence[CompiledCelException] 
         kind=policy.kind,
         name=policy.name,
         namespace=policy.namespace,
-        api_version=policy.api_version,
         schedule=str(spec.get("schedule") or ""),
         conditions=spec.get("conditions"),
         propagation=str(spec.get("deletionPropagationPolicy") or ""),
-        annotations=policy.annotations,
         labels=policy.labels,
         created_at=str(policy.raw["metadata"].get("creationTimestamp") or ""),
         last_execution_at=str(status.get("lastExecutionTime") or ""),
         raw=policy.raw,
-        at=policy.at,
     )
     return Cleanup(timed, selects, deletion.kept_by)

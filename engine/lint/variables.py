@@ -196,11 +196,10 @@ DEEPEST = 200
 
 @record
 class Text:
-    """A string of a document and its slash path; `is_key` for the name of a field."""
+    """A string of a document and its slash path."""
 
     path: str
     text: str
-    is_key: bool = False
 
 
 def texts(value: Json, path: str = "", *, without: frozenset[str] = frozenset()) -> Iterator[Text]:
@@ -216,7 +215,7 @@ def texts(value: Json, path: str = "", *, without: frozenset[str] = frozenset())
             below = [(f"{at}/{index}", item, depth + 1) for index, item in enumerate(node)]
             stack.extend(reversed(below))
         elif isinstance(node, dict):
-            yield from (Text(f"{at}/{key}", key, is_key=True) for key in node if "{{" in key)
+            yield from (Text(f"{at}/{key}", key) for key in node if "{{" in key)
             below = [(f"{at}/{key}", item, depth + 1) for key, item in node.items()]
             stack.extend(reversed(below))
 

@@ -115,7 +115,6 @@ class PolicyException:
     labels: Mapping[str, str] = field(default_factory=dict)
     created_at: str = ""
     raw: Object = field(default_factory=dict)
-    at: Location = NOWHERE
 
     @property
     def key(self) -> str:
@@ -135,19 +134,16 @@ class CleanupPolicy:
     kind: str
     name: str
     namespace: str = ""
-    api_version: str = vocabulary.KYVERNO_V2
     schedule: str = ""
     match: Block = field(default_factory=dict)
     exclude: Block = field(default_factory=dict)
     context: tuple[Block, ...] = ()
     conditions: Json = None
     propagation: str = ""
-    annotations: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     created_at: str = ""
     last_execution_at: str = ""
     raw: Object = field(default_factory=dict)
-    at: Location = NOWHERE
 
     @property
     def key(self) -> str:
@@ -169,7 +165,6 @@ class CelException:
 
     name: str
     namespace: str
-    api_version: str = "policies.kyverno.io/v1"
     references: tuple[tuple[str, str], ...] = ()
     match_conditions: tuple[Block, ...] = ()
     images: tuple[str, ...] = ()
@@ -180,7 +175,6 @@ class CelException:
     labels: Mapping[str, str] = field(default_factory=dict)
     created_at: str = ""
     raw: Object = field(default_factory=dict)
-    at: Location = NOWHERE
 
     @property
     def key(self) -> str:
@@ -203,8 +197,6 @@ class Binding:
     actions: tuple[str, ...] = ()
     param_reference: Block | None = None
     match_resources: Block = field(default_factory=dict)
-    raw: Object = field(default_factory=dict)
-    at: Location = NOWHERE
 
     @property
     def policy_kind(self) -> str:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from engine.errors import NOWHERE, Location
 from engine.model import Json, Policy
-from engine.model.kinds import BY_NAME, CEL_KINDS, loaded
+from engine.model.kinds import BY_NAME, CEL_KINDS
 from engine.model.policy import Binding, CelException
 
 from .documents import require_sound
-from .policies import header
+from .policies import annotations_of, header
 from .schema.celkinds import KUBERNETES, KYVERNO
 
 if TYPE_CHECKING:
@@ -48,7 +48,10 @@ def parse_cel_policy(
     usual = row.family.failure_policy if row is not None else "Fail"
     return Policy(
         kind=doc["kind"],
-        **header(doc, at),
+        **header(doc),
+        api_version=doc["apiVersion"],
+        annotations=annotations_of(doc),
+        at=at,
         failure_policy=spec.get("failurePolicy") or usual,
         failure_action="Enforce" if "Deny" in actions else "Audit",
         emit_warning="Warn" in actions,
@@ -73,7 +76,8 @@ def parse_cel_exception(
     require_sound(doc, kinds, at=at, line_of=line_of, strict=strict, group=KYVERNO)
     spec = doc["spec"]
     return CelException(
-        **header(doc, at),
+        **header(doc),
+        annotations=annotations_of(doc),
         references=tuple((entry["name"], entry["kind"]) for entry in spec["policyRefs"]),
         match_conditions=tuple(spec.get("matchConditions") or ()),
         images=tuple(spec.get("images") or ()),
@@ -98,8 +102,6 @@ def parse_binding(
         actions=tuple(spec.get("validationActions") or ()),
         param_reference=spec.get("paramRef"),
         match_resources=spec.get("matchResources") or {},
-        raw=doc,
-        at=at,
     )
 
 
@@ -111,12 +113,3 @@ PARSERS: Mapping[str, Mapping[str, Callable[..., Parsed]]] = {
     },
 }
 """What makes a value of a document that is no policy of the table of kinds, by group and kind."""
-
-
-def parser_of(group: str, kind: str) -> Callable[..., Parsed] | None:
-    """Return what makes a value of a document of these groups, None for other documents."""
-    row = BY_NAME.get(kind)
-    if row is not None and row.group == group:
-        parser: Callable[..., Parsed] = loaded(row.family.parser)
-        return parser
-    return PARSERS.get(group, {}).get(kind)

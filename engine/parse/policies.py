@@ -38,7 +38,10 @@ def parse_policy(
     webhook = spec.get("webhookConfiguration") or {}
     return model.Policy(
         kind=doc["kind"],
-        **header(doc, at),
+        **header(doc),
+        api_version=doc["apiVersion"],
+        annotations=annotations_of(doc),
+        at=at,
         rules=tuple(build_rule(rule or {}) for rule in spec.get("rules") or ()),
         apply_rules=spec.get("applyRules") or "All",
         failure_policy=webhook.get("failurePolicy") or spec.get("failurePolicy") or "Fail",
@@ -57,7 +60,9 @@ def parse_exception(
     require_sound(doc, EXCEPTION_KINDS, at=at, line_of=line_of, strict=strict)
     spec = doc["spec"]
     return model.PolicyException(
-        **header(doc, at),
+        **header(doc),
+        api_version=doc["apiVersion"],
+        annotations=annotations_of(doc),
         references=tuple(_reference(entry) for entry in spec["exceptions"]),
         match=spec["match"],
         conditions=spec.get("conditions"),
@@ -75,7 +80,7 @@ def parse_cleanup_policy(
     spec, status = doc["spec"], doc.get("status")
     return model.CleanupPolicy(
         kind=doc["kind"],
-        **header(doc, at),
+        **header(doc),
         schedule=spec["schedule"],
         match=spec["match"],
         exclude=spec.get("exclude") or {},
@@ -87,19 +92,21 @@ def parse_cleanup_policy(
     )
 
 
-def header(doc: model.Object, at: Location) -> dict[str, model.Json]:
+def header(doc: model.Object) -> dict[str, model.Json]:
     """Return the fields that all kinds have in common; what lives in namespaces is in `default` where it names none."""
     metadata = doc["metadata"]
     namespace = metadata.get("namespace") or "default"
     return {
         "name": metadata.get("name") or "",
         "namespace": namespace if doc["kind"] in _NAMESPACED else "",
-        "api_version": doc["apiVersion"],
-        "annotations": metadata.get("annotations") or {},
         "labels": metadata.get("labels") or {},
         "raw": doc,
-        "at": at,
     }
+
+
+def annotations_of(doc: model.Object) -> dict[str, str]:
+    """Return the annotations of a document that is sound."""
+    return doc["metadata"].get("annotations") or {}
 
 
 def _reference(entry: model.Block) -> model.PolicyReference:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 class Outcome:
     """What became of an action on one row; `error` is what was in the way."""
 
-    row: str
     done: bool
     text: str
     error: EngineError | None = None
@@ -75,9 +74,9 @@ class ActionExecutor:
         for row in rows:
             try:
                 text = await self._done(action, row, form)
-                found.append(Outcome(row.key, done=True, text=text))
+                found.append(Outcome(done=True, text=text))
             except EngineError as error:
-                found.append(Outcome(row.key, done=False, text=error.message, error=error))
+                found.append(Outcome(done=False, text=error.message, error=error))
         return found
 
     async def _done(self, action: Action, row: Row, form: Mapping[str, str]) -> str:

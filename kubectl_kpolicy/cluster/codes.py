@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from controllers.store.audit_notes import BROUGHT_BY
 from engine import vocabulary
 from engine.fields import items, part, word
 from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
@@ -97,7 +98,7 @@ def _row(code: Object, uses: dict[str, Object], now: datetime) -> Row:
         "user": word(spec, "user") or word(spec, "forUser"),
         "bound": _binding(spec),
         "uses": count if isinstance(count, int) else int(bool(use)),
-        "tries": len(part(use, "status").get("broughtAgainBy") or ()) if use else None,
+        "tries": len(part(use, "status").get(BROUGHT_BY) or ()) if use else None,
         "issuer": word(spec, "issuedBy") or word(status, "issuedBy"),
         "issued": instant(word(code, "metadata", "creationTimestamp")),
         "usedby": word(use, "spec", "user") or word(status, "usedBy"),

@@ -49,26 +49,6 @@ class Usage:
     known: bool = False
 
 
-@record
-class Concern:
-    """One thing that is wrong, the policy or rule it is about, and what to do."""
-
-    concern: str
-    about: str = ""
-    advice: str = ""
-
-
-_ADVICE: Final = {
-    "expired": "it covers nothing any more: delete it, or ask for a new grant",
-    "orphaned": "the policy or rule it names does not exist: delete it, or correct the name",
-    "no expiry": "it never ends: bring it under a grant (`exceptions adopt`)",
-    "unused": "nothing was let through by it: delete it",
-    "stale": "it was not used for 30 days: delete it",
-    "over-broad": "it covers more than named objects: narrow its match",
-    "unreadable": "the engine cannot read it and passes it over",
-}
-
-
 def every_exception(world: ClusterCache) -> list[Object]:
     """Return the exceptions of both API groups."""
     return [*world.objects("exceptions"), *world.objects(celkinds.EXCEPTIONS)]
@@ -150,76 +130,74 @@ def concerns(
     rules: dict[str, set[str]],
     now: datetime,
     until: datetime | None,
-) -> list[Concern]:
-    """Return everything that is wrong with one exception."""
+) -> list[str]:
+    """Return everything that is wrong with one exception, each once."""
     names = [*_by_engine(obj, rules, now), *_by_use(obj, usage, now), *_by_reach(obj)]
     if until is not None and now >= until:
-        names = [found for found in names if found[0] in ("expired", "orphaned")]
-    return [Concern(name, about, _ADVICE.get(name, "")) for name, about in dict.fromkeys(names)]
+        names = [found for found in names if found in ("expired", "orphaned")]
+    return list(dict.fromkeys(names))
 
 
-def _by_engine(obj: Object, rules: dict[str, set[str]], now: datetime) -> Iterator[tuple[str, str]]:
+def _by_engine(obj: Object, rules: dict[str, set[str]], now: datetime) -> Iterator[str]:
     if celkinds.is_cel(obj):
         yield from _of_cel(obj, rules, now)
         return
-    from engine.exceptions import audit_exceptions
+    from engine.exceptions import audit_exception
     from engine.parse import parse_exception
 
     try:
-        remarks = audit_exceptions([parse_exception(obj, strict=False)], rules, now)
-    except EngineError as error:
-        yield "unreadable", error.message
+        found = list(audit_exception(parse_exception(obj, strict=False), rules, now))
+    except EngineError:
+        yield "unreadable"
         return
-    for remark in remarks:
-        if remark.concern.startswith("no such"):
-            if rules:
-                yield "orphaned", remark.about
-        else:
-            yield str(remark.concern), remark.about
+    for concern in found:
+        if not concern.startswith("no such"):
+            yield str(concern)
+        elif rules:
+            yield "orphaned"
 
 
-def _of_cel(obj: Object, rules: dict[str, set[str]], now: datetime) -> Iterator[tuple[str, str]]:
+def _of_cel(obj: Object, rules: dict[str, set[str]], now: datetime) -> Iterator[str]:
     """Yield the same about an exception from policies written in CEL, which names policies and no rules."""
     try:
         ends = celkinds.ends_at(obj)
-    except EngineError as error:
-        yield "unreadable", error.message
+    except EngineError:
+        yield "unreadable"
         return
     if ends is None:
-        yield "no expiry", ""
+        yield "no expiry"
     elif now >= ends:
-        yield "expired", ""
+        yield "expired"
     known = {reference_of(one) for one in rules if is_of_cel(one)}
     for one in celkinds.named_policies(obj):
         if rules and is_of_cel(one) and reference_of(one) not in known:
-            yield "orphaned", one
+            yield "orphaned"
 
 
-def _by_use(obj: Object, usage: Usage, now: datetime) -> Iterator[tuple[str, str]]:
+def _by_use(obj: Object, usage: Usage, now: datetime) -> Iterator[str]:
     created = instant(word(obj, "metadata", "creationTimestamp"))
     if not usage.known or created is None or now - created < YOUNG:
         return
     if not usage.count:
-        yield "unused", ""
+        yield "unused"
     elif usage.last is not None and now - usage.last > STALE_AFTER:
-        yield "stale", ""
+        yield "stale"
 
 
-def _by_reach(obj: Object) -> Iterator[tuple[str, str]]:
+def _by_reach(obj: Object) -> Iterator[str]:
     """Yield why an exception covers more than somebody can oversee: wildcard rules or kinds, or objects without a limit."""
     for named in items(obj, "spec", "exceptions"):
         names = named.get("ruleNames")
         if "*" in word(named, "policyName") or "*" in (names if isinstance(names, list) else []):
-            yield "over-broad", f"all rules of {word(named, 'policyName')}"
+            yield "over-broad"
     if celkinds.is_cel(obj) and not celkinds.expressions(obj):
-        yield "over-broad", "everything that the policy is about"
+        yield "over-broad"
     match = part(obj, "spec", "match")
     for entry in (*items(match, "any"), *items(match, "all")):
         resources = part(entry, "resources")
-        if any(_is_all(kind) for kind in _list(resources, "kinds")):
-            yield "over-broad", "every kind"
-        if not _is_limited(entry, resources):
-            yield "over-broad", "every object of its kinds"
+        kinds = _list(resources, "kinds")
+        if any(map(_is_all, kinds)) or not _is_limited(entry, resources):
+            yield "over-broad"
 
 
 def _is_limited(entry: Object, resources: Object) -> bool:

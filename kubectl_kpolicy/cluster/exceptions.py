@@ -105,7 +105,6 @@ def _row(obj: Object, usage: dict[str, Usage], rules: dict[str, set[str]], now: 
     annotations = part(obj, "metadata", "annotations")
     until = ends_at(obj)
     used = usage.get(f"{namespace}/{name}", Usage())
-    remarks = concerns(obj, used, rules, now, until)
     state = "expired" if until and now >= until else "unlimited" if until is None else "active"
     owner = next((one for one in items(obj, "metadata", "ownerReferences")), {})
     cells: dict[str, Cell] = {
@@ -122,7 +121,7 @@ def _row(obj: Object, usage: dict[str, Usage], rules: dict[str, set[str]], now: 
         "reason": str(annotations.get(REASON) or ""),
         "ticket": str(annotations.get(TICKET) or ""),
         "used": used.last,
-        "drift": ", ".join(remark.concern for remark in remarks),
+        "drift": ", ".join(concerns(obj, used, rules, now, until)),
         "age": instant(word(obj, "metadata", "creationTimestamp")),
         "grant": str(annotations.get(GRANT) or "").rpartition("/")[2],
         "policy": ",".join(dict.fromkeys(names_of(one)[1] for one in policies_of(obj))),

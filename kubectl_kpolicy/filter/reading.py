@@ -14,7 +14,6 @@ from engine.record import record
 
 LONGEST: Final = 2_000
 DEEPEST: Final = 20
-OPERATORS: Final = ("!=", ">=", "<=", "!~", "=", ">", "<", "~", ":")
 _TOKEN: Final = re.compile(
     r"""\s*(?:
       (?P<open>\()|(?P<close>\))

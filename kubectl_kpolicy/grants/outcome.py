@@ -100,9 +100,6 @@ def _tell(obj: Object, told: str, changed: Callable[[str], None]) -> str:
 # What people read about a grant that they have just made or decided: state, who may approve, until when, what next.
 
 
-FORMATS = ("", "json", "yaml", "name")
-
-
 def requested(obj: Object, policy: GrantPolicy | None, tried: str) -> str:
     """Return the lines about a request; `tried` is how far it went where it was only a dry run."""
     return "\n".join(visible(line) for line in _requested(obj, policy, tried))

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from .table import Table
 
-OBJECTS = ("json", "yaml")
-
 
 def write_list(
     out: TextIO,

@@ -68,7 +68,6 @@ class Expectation:
     rule: str
     status: str
     resources: tuple[Declared, ...]
-    kind: str = ""
     operation: str = ""
     patched: str = ""
     generated: tuple[str, ...] = ()
@@ -149,7 +148,6 @@ def _expectation(document: Document, index: int, result: Mapping[str, Any]) -> E
         rule=result.get("rule") or "",
         status=status,
         resources=_declared(result),
-        kind=result.get("kind") or "",
         operation=result.get("operation") or "",
         patched=result.get("patchedResources") or result.get("patchedResource") or "",
         generated=tuple(path for path in generated if path),

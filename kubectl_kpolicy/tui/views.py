@@ -49,7 +49,6 @@ class ListView(Vertical):
         self.lanes = LanesPanel(marks=marks) if has_lanes(listing.noun) else None
         self.wants_lanes: bool | None = None
         self.notice = Static(classes="notice", markup=False)
-        self.standing: Standing | None = None
         self.asked_for_labels = False
 
     def compose(self) -> ComposeResult:
@@ -62,7 +61,7 @@ class ListView(Vertical):
     def update_from(self, world: ClusterCache, now: datetime) -> None:
         """Show what the ClusterCache holds now."""
         shown = self.state.shown(world, now)
-        found = self.standing = standing(self.state, shown, world, now)
+        found = standing(self.state, shown, world, now)
         self.table.is_stale = found.condition is Condition.STALE
         self.table.put(shown.lines, now)
         self.table.display = not found.hides_rows

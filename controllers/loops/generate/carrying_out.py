@@ -6,7 +6,6 @@ at the present state, so doing it twice does nothing more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from controllers.kube import KubeError
@@ -33,14 +32,6 @@ if TYPE_CHECKING:
     from engine.evaluate.rules import CompiledRule
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
-    """What came of a rule: its result, if it had one, and the objects that exist because of it."""
-
-    result: RuleResult | None = None
-    objects: tuple[Object, ...] = ()
-
-
 class Generator:
     """Carries out generate rules."""
 
@@ -52,7 +43,7 @@ class Generator:
 
     async def carry_out(
         self, rule: CompiledRule, review: Review, origin: Origin, now: datetime | None = None
-    ) -> Done:
+    ) -> RuleResult | None:
         """Let exist what a rule wants for a trigger; raises EngineError for what must be tried again.
 
         A synchronised rule that no longer matches takes back what it made; an exception only lets it rest.
@@ -68,7 +59,7 @@ class Generator:
 
     async def _carry_out(
         self, rule: CompiledRule, review: Review, origin: Origin, now: datetime | None
-    ) -> Done:
+    ) -> RuleResult | None:
         context = self._context
         found = await evaluate_with(
             context.resolver,
@@ -79,10 +70,10 @@ class Generator:
         )
         result = found.results[0] if found.results else None
         if result is not None and result.exceptions:
-            return Done(result)
+            return result
         if result is None or result.status is not Status.PASS:
             await self._without_result(rule, origin, result)
-            return Done(result)
+            return result
         wanted = tuple(_wanted(rule, review, obj) for obj in result.generated)
         await self.memory.learn(rule, wanted)
         made = [obj for obj in wanted if await self.downstreams.put(rule, obj)]
@@ -92,7 +83,7 @@ class Generator:
             await self._mark_sources(rule, wanted)
         if made:
             announce_success(context, made_notes(rule.policy, rule.rule.name, made))
-        return Done(result, wanted)
+        return result
 
     async def reconcile(self, rule: CompiledRule, origin: Origin) -> None:
         """Look at a trigger anew: its objects go with it, or are as the rule says; raises EngineError."""

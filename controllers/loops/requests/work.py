@@ -118,8 +118,8 @@ class Worker:
             await self.generator.reconcile(rule, origin)
             return []
         review = await self._review(update, work, trigger, is_current=synchronizes(rule))
-        done = await self.generator.carry_out(rule, review, origin, update.created_at)
-        results = [done.result] if done.result is not None else []
+        result = await self.generator.carry_out(rule, review, origin, update.created_at)
+        results = [result] if result is not None else []
         await self._count(rule, review, update, results)
         return results
 

@@ -73,7 +73,6 @@ _TYPES_OF: Final[dict[type, str]] = {
     type(None): "null", bool: "bool", int: "int", float: "double", str: "string", bytes: "bytes",
 }  # fmt: skip
 _TESTS: Final = frozenset(("all", "exists", "exists_one"))
-_UNNAMED: Final = frozenset((UNKNOWN, DYN, ERROR))
 _PATCH: Final = {"op": "string", "path": "string", "from": "string", "value": DYN}
 _MOMENTS: Final = {"google.protobuf.Timestamp": "timestamp", "google.protobuf.Duration": "duration"}
 

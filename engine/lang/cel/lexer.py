@@ -115,7 +115,6 @@ _SIMPLE: Final = {
     "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
     "\\": "\\", "'": "'", '"': '"', "`": "`", "?": "?",
 }  # fmt: skip
-_HEX_LENGTHS: Final = {"x": 2, "X": 2, "u": 4, "U": 8}
 _ESCAPE: Final = re.compile(
     r"\\(?:([xX][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})|([0-3][0-7]{2})|(.?))", re.DOTALL
 )

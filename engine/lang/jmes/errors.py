@@ -27,7 +27,6 @@ class UnknownKeyError(EvaluationError):
 
     def __init__(self, key: str) -> None:
         super().__init__(f'Unknown key "{key}" in path')
-        self.key = key
 
 
 # What an expression may know beyond its data: the instant, a stream of chance, and host names as lookups.

@@ -14,8 +14,6 @@ from kubectl_kpolicy.tui.widgets.notices import NoticeLine
 if TYPE_CHECKING:
     from kubectl_kpolicy.tui.app import Console
 
-_FAR = 10**9
-
 
 def move(by: int, app: Console) -> None:
     """Move the cursor by so many rows."""

@@ -193,9 +193,7 @@ class Scene:
         review = review_of_request(request, labels)
         route = self.context.snapshot.routes["all"]
         triggers = triggers_of(route.triggers, review, frozenset())
-        verdict = Verdict(
-            True, "validate", "Fail", self.clock.now(), "", request, triggers, is_proven=is_proven
-        )
+        verdict = Verdict(True, self.clock.now(), request, triggers, is_proven=is_proven)
         await self.sink.triggered(review, verdict)
 
     def stored(self, kind: Kind, name: str = "", namespace: str = "") -> Any:
@@ -293,7 +291,7 @@ async def scene(*objects: dict[str, Any], kinds: tuple[Kind, ...] = (), **option
     )
     context = LoopContext(
         cache, client, client.clock, ClusterAnswers(client, discovery), metrics, informers, recorder,
-        key=b"k" * 32, instance="kpolicy-0", options=Options(**options),
+        key=b"k" * 32, options=Options(**options),
     )  # fmt: skip
     made_scene = Scene(client, context, LoopSink(context))
     for obj in objects:

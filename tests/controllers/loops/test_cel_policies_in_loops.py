@@ -211,9 +211,7 @@ def test_admission_writes_events_in_the_form_of_policies_without_rules():
         route = made.context.snapshot.routes["all"]
         inputs = made.context.inputs("x")
         found = await evaluate_with(made.context.resolver, route.blocking, review, inputs)
-        verdict = Verdict(
-            False, "validate", "Fail", made.clock.now(), "", request_of(obj), is_proven=True
-        )
+        verdict = Verdict(False, made.clock.now(), request_of(obj), is_proven=True)
         await made.sink.results(review, found.results, verdict)
         await made.rest(1)
         [event] = made.events

@@ -60,7 +60,7 @@ async def admitted(
         inputs = made.context.inputs("x")
         done = await evaluate_with(made.context.resolver, policies, review, inputs)
         found += done.results
-    verdict = Verdict(allowed, "validate", "Fail", made.clock.now(), "", request, is_proven=True)
+    verdict = Verdict(allowed, made.clock.now(), request, is_proven=True)
     if made.sink.follows(found):
         await made.sink.results(review, found, verdict)
 

@@ -140,7 +140,7 @@ async def triggered(made: Scene, stored: dict[str, Any]) -> None:
     """Hand over a review whose rule matched by what it claims of who asks."""
     request = request_of(stored)
     trigger = Trigger("administrators", "bind", RuleType.GENERATION)
-    verdict = Verdict(True, "validate", "Fail", made.clock.now(), "", request, (trigger,))
+    verdict = Verdict(True, made.clock.now(), request, (trigger,))
     await made.sink.triggered(review_of_request(request, {}), verdict)
 
 
@@ -185,7 +185,7 @@ def test_a_forged_review_leaves_no_event_and_no_report_row():
         review = review_of_request(request, {})
         found = [RuleResult("team", "needs-team", RuleType.VALIDATION, Status.FAIL, "no team")]
         for allowed in (True, False):
-            verdict = Verdict(allowed, "validate", "Fail", made.clock.now(), "no team", request)
+            verdict = Verdict(allowed, made.clock.now(), request)
             await made.sink.results(review, found, verdict)
         await made.rest(10)
         assert made.events == []

@@ -567,7 +567,7 @@ def test_no_code_leaves_the_answer_to_whoever_asked(caplog: pytest.LogCaptureFix
         passed = await made.ask(with_code(codes[0], obj=pod("chip-0")), user=people[0])
         assert passed["allowed"]
         await made.stage.background_queue.finish()
-        told = [(results, verdict.message) for _, results, verdict in made.stage.sink.results_]
+        told = [results for _, results, _ in made.stage.sink.results_]
         figures = made.stage.metrics.exposition().decode()
         sinks = "\n".join([caplog.text, repr(told), figures, repr(made.uses()), repr(made.replicas), repr(passed)])  # fmt: skip
         for one in codes:

@@ -125,7 +125,7 @@ def test_a_denied_request_is_told_but_audits_nothing() -> None:
         await stage.background_queue.finish()
         _, results, verdict = stage.sink.results_[0]
         assert [result.policy for result in results] == ["team"]
-        assert (verdict.allowed, verdict.message) == (False, BLOCK)
+        assert not verdict.allowed
 
     run(test, policy(), policy("soft", validationFailureAction="Audit"))
 

@@ -66,11 +66,6 @@ def _table() -> dict[str, Any]:
     return table
 
 
-def names() -> list[str]:
-    """Return the names of all structs."""
-    return list(_table())
-
-
 @cache
 def struct(name: str) -> Struct | None:
     """Return a struct by name; None for leaves and unknown names."""

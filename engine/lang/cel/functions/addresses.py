@@ -16,7 +16,7 @@ from .registry import KINDS, Library
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LIBRARY: Final = Library("ip", cost=40)
+LIBRARY: Final = Library(cost=40)
 _LONGEST: Final = 64
 _DIGITS: Final = frozenset("0123456789")
 _LARGEST_FIELD: Final = 255

@@ -17,7 +17,7 @@ from .registry import KINDS, Library
 if TYPE_CHECKING:
     from engine.lang.cel.env import CelEnv
 
-LIBRARY: Final = Library("authorizer", cost=20)
+LIBRARY: Final = Library(cost=20)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from engine.lang.cel.ast import Node
     from engine.lang.cel.env import CelEnv
 
-LIBRARY: Final = Library("kyverno", cost=60)
+LIBRARY: Final = Library(cost=60)
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
 

@@ -11,7 +11,7 @@ from engine.lang.cel.errors import CelError
 
 from .registry import Library
 
-LIBRARY: Final = Library("encoders")
+LIBRARY: Final = Library()
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9+/\r\n]")
 
 

@@ -31,7 +31,7 @@ from .standard import span_text, time_text
 if TYPE_CHECKING:
     from engine.lang.cel.env import CelEnv
 
-LIBRARY: Final = Library("kyverno", cost=60)
+LIBRARY: Final = Library(cost=60)
 _MOST: Final = 8 << 20
 _GZIP_WINDOW: Final = 31
 _ACCOUNT: Final = "system:serviceaccount:"

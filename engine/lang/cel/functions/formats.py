@@ -17,7 +17,7 @@ from .registry import KINDS, Library
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LIBRARY: Final = Library("format", cost=40)
+LIBRARY: Final = Library(cost=40)
 _LABEL: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(rf"{_LABEL.pattern}(?:\.{_LABEL.pattern})*")
 _LABEL_1035: Final = re.compile(r"[a-z](?:[-a-z0-9]*[a-z0-9])?")

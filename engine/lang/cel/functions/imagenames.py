@@ -18,7 +18,7 @@ from .registry import KINDS, Library
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LIBRARY: Final = Library("kyverno", cost=20)
+LIBRARY: Final = Library(cost=20)
 _REPOSITORY: Final = re.compile(r"[a-z0-9_\-./]{2,255}")
 _TAG: Final = re.compile(r"[A-Za-z0-9_\-.]{1,128}")
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")

@@ -16,7 +16,7 @@ from .registry import Library
 if TYPE_CHECKING:
     from engine.lang.cel.env import CelEnv
 
-LIBRARY: Final = Library("kyverno", cost=60)
+LIBRARY: Final = Library(cost=60)
 _DEFAULT_PATTERN: Final = "[0-9a-z]{8}"
 
 

@@ -14,7 +14,7 @@ from .registry import Library
 if TYPE_CHECKING:
     from engine.lang.cel.env import CelEnv
 
-LIBRARY: Final = Library("lists")
+LIBRARY: Final = Library()
 _MOST: Final = 1_000_000
 
 

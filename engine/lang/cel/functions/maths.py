@@ -15,7 +15,7 @@ from .registry import Library
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LIBRARY: Final = Library("math")
+LIBRARY: Final = Library()
 _BITS: Final = 64
 
 

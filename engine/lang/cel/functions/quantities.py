@@ -11,7 +11,7 @@ from engine.lang.quantity import Quantity
 
 from .registry import KINDS, Library
 
-LIBRARY: Final = Library("quantity", cost=20)
+LIBRARY: Final = Library(cost=20)
 KINDS["Quantity"] = (Quantity,)
 TYPE_NAMES[Quantity] = "kubernetes.Quantity"
 _INT_DIGITS: Final = 19

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from engine.lang.cel.env import CelEnv
 
-LIBRARY: Final = Library("regex", cost=30)
+LIBRARY: Final = Library(cost=30)
 _GROUP: Final = re.compile(r"\\(\\|[0-9]|.?)", re.DOTALL)
 
 

@@ -56,7 +56,6 @@ class Overload:
     env: bool
     variadic: bool
     signature: str
-    library: str
     cost: int = 0
 
     def types(self) -> tuple[types.Type, ...]:
@@ -82,10 +81,9 @@ def _is_open(value: Any, types: tuple[type, ...]) -> bool:
 
 
 class Library:
-    """A named set of functions; `cost` is that of each call, in nodes visited, where a function names no other."""
+    """A set of functions; `cost` is that of each call, in nodes visited, where a function names no other."""
 
-    def __init__(self, name: str, cost: int = 0) -> None:
-        self.name = name
+    def __init__(self, cost: int = 0) -> None:
         self.cost = cost
         self.overloads: list[Overload] = []
 
@@ -108,7 +106,7 @@ class Library:
         kinds = tuple(map(_kind, taken))
         assert all(kind in KINDS for kind in kinds), signature
         variadic = "...)" in signature
-        return Overload(name, is_method, kinds, run, env, variadic, signature, self.name, cost)
+        return Overload(name, is_method, kinds, run, env, variadic, signature, cost)
 
 
 @lru_cache(maxsize=1024)

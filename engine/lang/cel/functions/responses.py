@@ -20,7 +20,7 @@ from .registry import KINDS, Library
 if TYPE_CHECKING:
     from engine.lang.cel.env import CelEnv
 
-LIBRARY: Final = Library("kyverno")
+LIBRARY: Final = Library()
 _DIGESTS: Final = {"HS256": "sha256", "HS384": "sha384", "HS512": "sha512"}
 
 

@@ -12,7 +12,7 @@ from engine.lang.semver import Version
 
 from .registry import KINDS, Library
 
-LIBRARY: Final = Library("semver", cost=20)
+LIBRARY: Final = Library(cost=20)
 KINDS["Semver"] = (Version,)
 TYPE_NAMES[Version] = "kubernetes.Semver"
 _ZEROS: Final = re.compile(r"^0+(?=[0-9])")

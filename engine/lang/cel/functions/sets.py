@@ -11,7 +11,7 @@ from .registry import Library
 if TYPE_CHECKING:
     from engine.lang.cel.env import CelEnv
 
-LIBRARY: Final = Library("sets")
+LIBRARY: Final = Library()
 
 
 @LIBRARY.add("sets.contains(list(A), list(A)) -> bool", env=True)

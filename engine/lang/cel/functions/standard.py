@@ -29,7 +29,7 @@ from engine.lang.cel.values import (
 
 from .registry import Library
 
-LIBRARY: Final = Library("standard")
+LIBRARY: Final = Library()
 _TRUE: Final = frozenset(("1", "t", "T", "true", "TRUE", "True"))
 _FALSE: Final = frozenset(("0", "f", "F", "false", "FALSE", "False"))
 _UINT: Final = re.compile(r"[0-9]{1,40}", re.ASCII)

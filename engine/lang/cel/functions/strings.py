@@ -13,7 +13,7 @@ from .registry import Library
 if TYPE_CHECKING:
     from engine.lang.cel.env import CelEnv
 
-LIBRARY: Final = Library("strings")
+LIBRARY: Final = Library()
 _LOWER: Final = str.maketrans({chr(code): chr(code + 32) for code in range(65, 91)})
 _UPPER: Final = str.maketrans({chr(code): chr(code - 32) for code in range(97, 123)})
 _WHITE: Final = (

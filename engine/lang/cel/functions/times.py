@@ -19,7 +19,7 @@ from .registry import Library
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LIBRARY: Final = Library("standard", cost=30)
+LIBRARY: Final = Library(cost=30)
 _FIXED: Final = re.compile(r"([+-]?)([0-9]{1,9}):([0-9]{1,9})", re.ASCII)
 _ZONE: Final = re.compile(r"[A-Za-z][A-Za-z0-9_+/-]{0,63}")
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -15,7 +15,7 @@ from .registry import KINDS, Library
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-LIBRARY: Final = Library("url", cost=30)
+LIBRARY: Final = Library(cost=30)
 _LONGEST_SHOWN: Final = 100
 _ABSOLUTE: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(.*)", re.DOTALL)
 _HOST: Final = re.compile(r"(\[[0-9A-Fa-f:.]+(?:%25[^\]]+)?\]|[^\[\]:/?#\\ ^`{|}%]*)(?::([0-9]*))?")
