@@ -308,8 +308,7 @@ def _code_states(namespace: str) -> Object:
     state = {one: f"{one}.?status.?state.orValue('')" for one in ("object", "oldObject")}
     by = {one: f"{one}.?status.?voidedBy.orValue('')" for one in ("object", "oldObject")}
     told = " && ".join(
-        f"object.?status.?{one} == oldObject.?status.?{one}"
-        for one in ("usedBy", "usedAt", "uses", "tries")
+        f"object.?status.?{one} == oldObject.?status.?{one}" for one in ("usedBy", "usedAt", "uses")
     )
     voided = f"({state['object']} == 'void' && {state['oldObject']} != 'used')"
     return _policy(

@@ -113,7 +113,6 @@ CODE_STATUS: Final = Shape(
     {
         "state": _TEXT,
         "uses": _COUNT,
-        "tries": _COUNT,
         "usedBy": _TEXT,
         "usedAt": _TEXT,
         "voidedBy": _TEXT,

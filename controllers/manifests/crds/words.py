@@ -170,7 +170,6 @@ NATIVE_WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "strict": "Whether codes are brought by a CodeClaim only, whose maker the API server itself pins.",
         "target": "The objects that are excepted: kind, and a name or labels.",
         "ticket": "The ticket that tells more; of a GrantPolicy, what it must look like.",
-        "tries": "How often somebody tried.",
         "usedAt": "When it was used.",
         "usedBy": "Who used it.",
         "user": "Who may use it, or did.",

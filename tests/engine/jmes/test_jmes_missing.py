@@ -18,7 +18,6 @@ def test_a_missing_key_is_an_error(expression: str) -> None:
     with pytest.raises(jmes.UnknownKeyError) as raised:
         value(expression, DATA)
 
-    assert raised.value.key == "no"
     assert str(raised.value) == 'Unknown key "no" in path'
 
 
