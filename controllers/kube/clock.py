@@ -70,7 +70,8 @@ class ServerClock(SystemClock):
 
     def now(self) -> datetime:
         """Return the later of both instants, aware, in UTC."""
-        return super().now() + timedelta(seconds=self._ahead + max(self.skew, 0.0))
+        ahead = self._ahead + max(self.skew, 0.0)
+        return super().now() + timedelta(seconds=ahead) if ahead else super().now()
 
     def observe(self, date: str) -> None:
         """Take notice of the `Date` of an answer that has just come (RFC 9110); one that is none changes nothing."""

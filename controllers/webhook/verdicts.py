@@ -6,7 +6,8 @@ Pure: results in, ruling out. Which results may block is decided here and nowher
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from controllers.runtime.webhook_routes import FAIL, WebhookRoute
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from engine.evaluate import CompiledPolicy, PolicySet
 
 _FINE = frozenset({Status.PASS, Status.SKIP})
+_statuses, _rules = partial(map, attrgetter("status")), partial(map, attrgetter("rule"))
 _SHORT = 512
 
 
@@ -53,9 +55,9 @@ def rule_on_validation(
 
     A rule that enforces and fails blocks; so does an error in a policy of which some rule enforces, where the route fails.
     """
-    wrong = [result for result in results if result.status not in _FINE]
-    if not wrong:
+    if _FINE.issuperset(_statuses(results)):
         return NOTHING_WRONG
+    wrong = [result for result in results if result.status not in _FINE]
     enforcing = _enforcing(route.blocking, review, wrong)
     refusing = [one for one in wrong if _blocks(one, route.failure_policy, enforcing)]
     if refusing:
@@ -68,8 +70,9 @@ def rule_on_mutation(
     route: WebhookRoute, review: Review, results: Sequence[RuleResult], patched: Object
 ) -> Ruling:
     """Rule on the results of a mutating webhook: image verification may block, mutation may fail."""
-    if all(result.status in _FINE for result in results):
-        return Ruling(operations=_operations(review, patched))
+    if _FINE.issuperset(_statuses(results)):
+        operations = _operations(review, patched)
+        return Ruling(operations=operations) if operations else NOTHING_WRONG
     broken = [result for result in results if _stops(result, route.failure_policy)]
     if unpinned := [result for result in broken if _is_pinning(result)]:
         return Ruling(denial=refused_message(unpinned))
@@ -125,7 +128,7 @@ def _stops(result: RuleResult, failure_policy: str) -> bool:
 
 def reported(results: Sequence[RuleResult]) -> Sequence[RuleResult]:
     """Return the results of a mutating webhook that anybody is told of: that digests were written, the object says itself."""
-    if not any(_is_pinning(one) for one in results):
+    if PINNING not in _rules(results):
         return results
     return [one for one in results if not (_is_pinning(one) and one.status in _FINE)]
 

@@ -32,7 +32,8 @@ _TOKEN: Final = "kube-api-access-"  # noqa: S105 - the beginning of a volume's n
 
 def carried_codes(obj: Object | None) -> tuple[str, ...]:
     """Return the texts that an object carries as codes, at most eight."""
-    return tuple(text.strip() for text in _given(obj)[:MOST_CODES] if text.strip())
+    given = _given(obj)
+    return tuple([text.strip() for text in given[:MOST_CODES] if text.strip()]) if given else ()
 
 
 def _given(obj: Object | None) -> list[str]:

@@ -42,7 +42,8 @@ IN_ORDER = (RuleType.MUTATION, RuleType.IMAGE_VERIFY, RuleType.VALIDATION, RuleT
 class PolicySet:
     """Compiled policies in the order they were given.
 
-    `for_kind` gives those that can concern a kind at all; it remembers its answers, which only narrows a search.
+    `for_kind` gives those that can concern a kind at all; it remembers its answers, which only narrows a search. `is_large` is a
+    set of so many policies that plans are made for places, too.
     """
 
     __slots__ = (
@@ -54,6 +55,7 @@ class PolicySet:
         "_index",
         "_placed",
         "_plans",
+        "is_large",
         "policies",
         "problems",
     )
@@ -63,6 +65,7 @@ class PolicySet:
     ) -> None:
         self.policies = policies
         self.problems = problems
+        self.is_large = len(policies) > plans.MANY
         names_resources = any(one.policy.kind not in CLASSIC for one in policies)
         self._alike = plans.alike_by_resource if names_resources else plans.alike
         self._by_kind: dict[str, tuple[plans.Group, ...]] = {}
@@ -87,11 +90,6 @@ class PolicySet:
         self._plans = {sort: it for sort, it in before._plans.items() if sort[0] not in kinds}
         self._placed = {place: it for place, it in before._placed.items() if place[0] not in kinds}
         self._held = before._held
-
-    @property
-    def is_large(self) -> bool:
-        """Whether there are so many policies that plans are made for places, too."""
-        return len(self.policies) > plans.MANY
 
     def find(self, identity: str) -> CompiledPolicy | None:
         """Return a policy by what tells it from all others."""

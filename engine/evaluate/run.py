@@ -94,7 +94,8 @@ class _Run:
         is_changing, is_as_usual = part.type in CHANGING, self._is_as_usual
         failed: Policy | None = None
         for stops_early, steps in part.stretches:
-            for step in self._found(steps, is_changing=is_changing):
+            asked = steps if isinstance(steps, tuple) else self._found(steps, is_changing)
+            for step in asked:
                 if failed is not None and step.rule.policy is failed:
                     continue
                 if step.applies is not None and not step.applies(self._review):
@@ -119,10 +120,8 @@ class _Run:
                 if stops_early and any(result.status in _APPLIED for result in results):
                     break
 
-    def _found(self, steps: tuple[Step, ...] | Marked, *, is_changing: bool) -> Iterable[Step]:
+    def _found(self, steps: Marked, is_changing: bool) -> Iterable[Step]:
         """Return the steps that can concern the object, found anew after each change of it."""
-        if not isinstance(steps, Marked):
-            return steps
         return steps.as_it_changes(lambda: self._review) if is_changing else steps.of(self._review)
 
     def finished(self) -> Evaluation:
