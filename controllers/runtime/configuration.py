@@ -21,10 +21,6 @@ from engine.model import Json, Object, Review, review_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    _Texts = tuple[str, ...]
-    _Who = tuple[str, _Texts, _Texts, _Texts]
-
-_MOST_USERS = 4096
 _MOST_SORTS, _LONGEST_SORT = 4096, 1024
 _FILTER = re.compile(r"\[([^\[\]]*)\]")
 _ANY = "*"
@@ -84,6 +80,11 @@ class Filters:
 
     def match(self, review: Review, namespace: str, name: str) -> bool:
         """Tell whether one of the filters matches an object."""
+        found = self.of(review, namespace)
+        return any(one.matches(review, namespace, name) for one in found) if found else False
+
+    def of(self, review: Review, namespace: str) -> tuple[ResourceFilter, ...]:
+        """Return the filters that match some object of this sort in a namespace."""
         sort = (review.kind, review.group, review.version, review.subresource, namespace)
         found = self._known.get(sort)
         if found is None:
@@ -93,7 +94,7 @@ class Filters:
                 self._known.clear()
             if sum(map(len, sort)) <= _LONGEST_SORT:
                 self._known[sort] = found
-        return any(one.matches(review, namespace, name) for one in found) if found else False
+        return found
 
     def _concerning(self, review: Review, namespace: str) -> Iterator[ResourceFilter]:
         """Yield the filters that match an object by all but its name, which for a Namespace is also its place."""
@@ -147,7 +148,6 @@ class Configuration:
     webhook_labels: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[str, ...] = ()
     _index: Filters = field(init=False, repr=False, compare=False)
-    _users: dict[_Who, bool] = field(init=False, repr=False, compare=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_index", Filters(self.filters))
@@ -157,24 +157,19 @@ class Configuration:
         if not (self.usernames or self.groups or self.roles or self.cluster_roles):
             return False
         user = review.user
-        who = (user.username, user.groups, user.roles, user.cluster_roles)
-        known = self._users.get(who)
-        if known is None:
-            if len(self._users) >= _MOST_USERS:
-                self._users.clear()
-            known = self._users[who] = self._excludes(*who)
-        return known
-
-    def _excludes(self, name: str, groups: _Texts, roles: _Texts, cluster_roles: _Texts) -> bool:
         asked = (
-            (self.usernames, (name,)),
-            (self.groups, groups),
-            (self.roles, roles),
-            (self.cluster_roles, cluster_roles),
+            (self.usernames, (user.username,)),
+            (self.groups, user.groups),
+            (self.roles, user.roles),
+            (self.cluster_roles, user.cluster_roles),
         )
         if any(names.includes(of_user) for names, of_user in asked):
             return False
         return any(names.excludes(of_user) for names, of_user in asked)
+
+    def filters_for(self, review: Review, namespace: str) -> tuple[ResourceFilter, ...]:
+        """Return the filters of which one may leave out objects like this one, by their names."""
+        return self._index.of(review, namespace)
 
     def filters_out(self, review: Review, namespace: str, name: str) -> bool:
         """Tell whether objects like this one are never put before policies."""

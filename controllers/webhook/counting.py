@@ -40,7 +40,7 @@ class Counting:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
-        self._requests: dict[_Request, tuple[Amount, Times, Amount, Times]] = {}
+        self._requests: dict[_Request, tuple[tuple[Amount, Times], ...]] = {}
         self._shapes: dict[tuple[object, ...], Amount] = {}
         self._usual: dict[tuple[str, ...], list[tuple[Sequence[RuleResult], list[Amount]]]] = {}
 
@@ -58,12 +58,11 @@ class Counting:
         known = self._requests.get(place)
         if known is None:
             known = self._series(place)
-        requests, request_times, reviews, review_times = known
         bucket = bucket_of(seconds)
-        requests.value += 1
-        reviews.value += 1
-        request_times.add(bucket, seconds)
-        review_times.add(bucket, seconds)
+        for amount, times in known:
+            amount.value += 1
+            times.counts[bucket] += 1
+            times.total += seconds
         if not is_allowed or logs_everything():
             log_answer(request, served_at(stage, route_path), seconds, is_allowed=is_allowed)
         span = current_span.get()
@@ -75,17 +74,15 @@ class Counting:
                 operation=operation or "",
             )
 
-    def _series(self, place: _Request) -> tuple[Amount, Times, Amount, Times]:
+    def _series(self, place: _Request) -> tuple[tuple[Amount, Times], ...]:
         route_path, stage, kind, namespace, operation, is_allowed = place
         served = ("POST", served_at(stage, route_path))
         said = "true" if is_allowed else "false"
         labels = (kind or "", namespace or "-", (operation or "").lower(), said, stage)
         metrics = self._metrics
         found = (
-            metrics.counter(_REQUESTS, served),
-            metrics.histogram(_REQUEST_TIMES, served),
-            metrics.counter(_REVIEWS, labels),
-            metrics.histogram(_REVIEW_TIMES, labels),
+            (metrics.counter(_REQUESTS, served), metrics.histogram(_REQUEST_TIMES, served)),
+            (metrics.counter(_REVIEWS, labels), metrics.histogram(_REVIEW_TIMES, labels)),
         )
         if len(self._requests) >= MOST_SERIES:
             self._requests.clear()
@@ -153,35 +150,50 @@ class Sample:
     waited: float = 0.0
 
 
+class Passed:
+    """Requests about a kind since the last measurement of policies: the first is one, and then every hundredth."""
+
+    __slots__ = ("_left", "_weight")
+
+    def __init__(self) -> None:
+        self._left, self._weight = 0, 1
+
+    def due(self) -> int:
+        """Count a request; return for how many a measurement of it now counts, 0 where none is due."""
+        if self._left:
+            self._left -= 1
+            return 0
+        weight, self._weight, self._left = self._weight, EVERY, EVERY - 1
+        return weight
+
+
 class _Known:
-    """What is remembered of policies in force, as long as they are: requests of each kind since the last measurement, sets of one."""
+    """What is remembered of policies in force, as long as they are: requests of each kind, sets of one."""
 
     __slots__ = ("alone", "passed")
 
     def __init__(self) -> None:
-        self.passed: dict[str, int] = {}
+        self.passed: dict[str, Passed] = {}
         self.alone: dict[int, PolicySet] = {}
 
 
 class Timing:
-    """Measures policies. `due` is asked for every request, `measure` called for those it chooses."""
+    """Measures policies. What `passed` gives is asked for every request, `measure` called for those it chooses."""
 
     def __init__(self, metrics: Metrics, clock: Callable[[], float] = perf_counter) -> None:
         self._metrics = metrics
         self._clock = clock
         self._known: WeakKeyDictionary[PolicySet, _Known] = WeakKeyDictionary()
 
-    def due(self, policies: PolicySet, kind: str) -> int:
-        """Return for how many requests about a kind a measurement now counts: the first, then every hundredth."""
-        passed = self._of(policies).passed
-        before = passed.get(kind)
-        if before is None:
-            if len(passed) >= _MOST_KINDS:
-                passed.clear()
-            passed[kind] = 0
-            return 1
-        passed[kind] = (before + 1) % EVERY
-        return 0 if passed[kind] else EVERY
+    def passed(self, policies: PolicySet, kind: str) -> Passed:
+        """Return what counts the requests about a kind that some policies are asked about."""
+        known = self._of(policies).passed
+        found = known.get(kind)
+        if found is None:
+            if len(known) >= _MOST_KINDS:
+                known.clear()
+            found = known[kind] = Passed()
+        return found
 
     def measure(self, asked: Sample) -> None:
         """Ask policies one by one and count their times."""

@@ -12,7 +12,7 @@ import orjson
 
 from controllers.runtime.logs import current_request
 from engine.errors import DocumentError, LimitError
-from engine.model import Json, Object, Review, UserInfo
+from engine.model import Json, UserInfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -82,49 +82,6 @@ def user_of(
         roles=roles,
         cluster_roles=cluster_roles,
     )
-
-
-def review_of_request(
-    request: Mapping[str, Json],
-    user: UserInfo,
-    kind_of: Callable[[Mapping[str, Json]], Mapping[str, Json]],
-    namespace_labels: Mapping[str, str] = _NO_LABELS,
-) -> Review:
-    """Return what policies are asked about; a Namespace itself does not carry the labels of its namespace (row A-37).
-
-    For a subresource `kind_of` tells the kind of the parent from the request's resource, as rules name it.
-    """
-    # that these are texts was checked when the request was read
-    subresource = request.get("subResource") or ""
-    kind = kind_of(request) if subresource else request["kind"]
-    kind_name = kind.get("kind") or ""
-    namespace = request.get("namespace") or ""
-    return Review(
-        object=_placed(request.get("object"), namespace, request),
-        old_object=_placed(request.get("oldObject"), namespace, request),
-        operation=request.get("operation") or "",
-        group=kind.get("group") or "",
-        version=kind.get("version") or "",
-        kind=kind_name,
-        subresource=subresource,
-        user=user,
-        namespace_labels=namespace_labels if kind_name != "Namespace" else _NO_LABELS,
-        request=request,
-        dry_run=request.get("dryRun") is True,
-    )
-
-
-def _placed(obj: Object | None, namespace: str, request: Mapping[str, Json]) -> Object | None:
-    """Return an object that states its namespace and name; options of CONNECT requests do not by themselves."""
-    if obj is None:
-        return None
-    metadata = obj.get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    if metadata.get("namespace") or not namespace or obj.get("kind") == "Namespace":
-        return obj
-    name = metadata.get("name") or request.get("name")
-    placed = {**metadata, "namespace": namespace}
-    return {**obj, "metadata": {**placed, "name": name} if name else placed}
 
 
 def allowed(uid: str, warnings: Sequence[str] = (), audit: Mapping[str, str] = _NO_LABELS) -> bytes:

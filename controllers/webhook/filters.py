@@ -7,29 +7,38 @@ the published one-time code policies need it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from engine.model import Json, Review
 from engine.reach import EXCEPTION_KIND, OWN_GROUP, POLICY_GROUPS, is_granted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from controllers.runtime.cluster_cache import ClusterCache
-    from engine.model import Json, Review
+
+Filter = Callable[[Review, Mapping[str, Json]], bool]
+"""Tells of a request whether it is allowed without asking any policy."""
 
 OWN_GROUPS = frozenset({"reports.kyverno.io", "wgpolicyk8s.io", "openreports.io"})
+_DECIDED = frozenset({OWN_GROUP, *POLICY_GROUPS})
+"""Groups of which people decide what some requests carry out."""
 
 
-def is_filtered(cache: ClusterCache, review: Review, request: Mapping[str, Json]) -> bool:
-    """Tell whether a request is allowed without asking any policy."""
+def filter_of(cache: ClusterCache, review: Review, namespace: str) -> Filter | bool:
+    """Return what filters requests in a namespace that differ from this one in name and object only: True for all, False for none."""
     configuration = cache.configuration
-    if configuration.excludes_user(review) or _is_bookkeeping(review) or _carries_out(review):
+    if configuration.excludes_user(review) or _is_bookkeeping(review):
         return True
-    namespace = str(request.get("namespace") or "")
-    name = str(request.get("name") or "") or review.name
-    if not configuration.filters_out(review, namespace, name):
+    is_named = review.kind == "Event" and cache.policies.snapshot.names_events
+    filters = () if is_named else configuration.filters_for(review, namespace)
+    if not filters and review.group not in _DECIDED:
         return False
-    return not (review.kind == "Event" and cache.policies.snapshot.names_events)
+
+    def is_filtered(review: Review, request: Mapping[str, Json]) -> bool:
+        name = str(request.get("name") or "") or review.name
+        return _carries_out(review) or any(one.matches(review, namespace, name) for one in filters)
+
+    return is_filtered
 
 
 def _is_bookkeeping(review: Review) -> bool:

@@ -12,7 +12,7 @@ import logging
 import time
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from controllers.kube import Client, Clock, KubeError, NotFound
 from controllers.kube.kinds import NAMESPACES
@@ -35,9 +35,9 @@ from .bodies import size_of_current
 from .caller import is_proven
 from .counting import Counting, Sample, Timing
 from .existing import ExistingViolations
-from .filters import is_filtered
-from .grant_usage import GrantUsage, UsageContext
-from .triggers import for_own_requests, triggers_of
+from .grant_usage import GrantUsage, UsageContext, UsedGrants
+from .sorts import NO_LABELS, Sorts
+from .triggers import triggers_of
 from .verdicts import Ruling, reported, rule_on_mutation, rule_on_validation
 
 if TYPE_CHECKING:
@@ -46,9 +46,10 @@ if TYPE_CHECKING:
     from controllers.runtime.cluster_cache import ClusterCache
     from controllers.runtime.metrics import Metrics
     from engine.manifests import Trust
-    from engine.model import Json, Review, RuleResult, UserInfo
+    from engine.model import Json, Review, RuleResult
 
     from .one_time_codes import OneTimeCodes
+    from .sorts import Sort
 
     _Answer = tuple[bytes, bool]
     """An AdmissionReview as bytes, and whether it lets the request through."""
@@ -62,8 +63,6 @@ OVERLOADED = "the policy engine has more requests than it can decide; try again 
 _OUTAGES = frozenset({"deadline", "not ready"})
 """Why a review was not decided when callers of others will have waited in vain."""
 
-NO_LABELS: Mapping[str, str] = {}
-_MOST_USERS = 4096
 _AFTER = 0.05
 """Seconds after an evaluation at which its policies are measured, when the answer is on its way."""
 
@@ -117,9 +116,8 @@ class Reviewer:
         self._existing = existing or ExistingViolations(client, clock)
         self._heavy = heavy
         self._on_outage = on_outage
-        self._users: dict[tuple[Any, ...], UserInfo] = {}
-        self._users_at = -1
         self._counting, self._timing = Counting(metrics), Timing(metrics)
+        self._sorts = Sorts(cache, self._timing, background_users)
 
     async def review(self, stage: Stage, route_path: str, body: bytes, budget: float) -> bytes:
         """Return the answer to an AdmissionReview; raises DocumentError when the body is none.
@@ -160,42 +158,25 @@ class Reviewer:
             raise Overloaded
         if not self._cache.is_ready:
             return self._failed("not ready", failure_policy_of(route_path), request, NOT_READY)
-        route = self._cache.policies.snapshot.routes.find(route_path)
-        user = self._user(request["userInfo"])
-        namespace = request.get("namespace")
-        labels = self._cache.namespaces.labels(namespace) if namespace else NO_LABELS
-        review = envelope.review_of_request(
-            request, user, self._cache.parent_kind, labels or NO_LABELS
-        )
-        if route is None or not route.concerns(stage, review.kind):
+        sort = self._sorts.of(stage, route_path, request)
+        if sort is None:
             return envelope.allowed(uid), True
-        if is_filtered(self._cache, review, request):
+        place = sort.place
+        labels = self._cache.namespaces.labels(place) if place else NO_LABELS
+        review = sort.review(request, labels or NO_LABELS)
+        if sort.filter is not None and sort.filter(review, request):
             return envelope.allowed(uid), True
-        if labels is None and review.kind != "Namespace":
-            review = await self._with_labels(review, request["namespace"], budget)
+        if labels is None:
+            review = await self._with_labels(review, place, budget)
         act = self._mutate if stage == "mutate" else self._validate
-        return await act(route, review, request, budget)
-
-    def _user(self, info: Mapping[str, Json]) -> UserInfo:
-        """Return who asks; the same few components ask most, so users are remembered while bindings stay as they are."""
-        bindings = self._cache.bindings
-        if bindings.version != self._users_at or len(self._users) > _MOST_USERS:
-            self._users, self._users_at = {}, bindings.version
-        key = (info.get("username"), info.get("uid"), *(info.get("groups") or ()))
-        user = self._users.get(key)
-        if user is None:
-            user = envelope.user_of({**info, "extra": None}, bindings.roles)
-            self._users[key] = user
-        # what is told beside names differs from login to login, and no binding goes by it
-        extra = info.get("extra")
-        return replace(user, extra=extra) if extra else user
+        return await act(sort, review, request, budget)
 
     @traced("evaluate")
     async def _evaluated(
-        self, policies: PolicySet, review: Review, inputs: Inputs, budget: float
+        self, sort: Sort, review: Review, inputs: Inputs, budget: float
     ) -> Evaluation:
         """Return what policies say once outside questions are answered; only evaluations with such wait and are counted."""
-        heavy, waited = self._heavy, 0.0
+        policies, heavy, waited = sort.policies, self._heavy, 0.0
         found = ended = heavy.attempt(policies, review, inputs)
         if found is None or found.missing:
             began = time.perf_counter()
@@ -206,23 +187,23 @@ class Reviewer:
                 )
             waited = time.perf_counter() - began
         # what was too long in place is not done there again to be measured
-        if ended is not None and (weight := self._timing.due(policies, review.kind)):
+        if ended is not None and (weight := sort.passed.due()):
             sample = Sample(policies, review, inputs, found.results, weight, waited)
             asyncio.get_running_loop().call_later(_AFTER, self._timing.measure, sample)
         return found
 
     async def _validate(
-        self, route: WebhookRoute, review: Review, request: Mapping[str, Json], budget: float
+        self, sort: Sort, review: Review, request: Mapping[str, Json], budget: float
     ) -> _Answer:
-        inputs = self._inputs(request)
-        found = await self._evaluated(route.blocking, review, inputs, budget)
+        route, inputs = sort.route, self._inputs(request)
+        found = await self._evaluated(sort, review, inputs, budget)
         ruling, results = await self._ruled(route, review, request, inputs, found.results, budget)
         if review.dry_run:
             return self._answer(request, ruling)
         triggers: tuple[Trigger, ...] = ()
-        if not ruling.denial and route.triggers.for_kind(review.kind):
-            triggers = triggers_of(route.triggers, review, self._background_users)
-        audit = None if ruling.denial or not route.audit.for_kind(review.kind) else route.audit
+        if not ruling.denial and sort.triggers is not None:
+            triggers = triggers_of(sort.triggers, review, self._background_users)
+        audit = None if ruling.denial else sort.audit
         follows = audit is not None or self._is_followed(review, results)
         if not (triggers or follows):
             return self._answer(request, ruling)
@@ -247,34 +228,23 @@ class Reviewer:
         grant_usage = self._grant_usage
         if review.operation == "UPDATE":
             results = await self._existing.judge(route, review, request, results, budget)
-        if grant_usage is None or not self._cache.policies.snapshot.granted:
-            return await self._with_codes(route, review, request, results, budget), results
-        asked = UsageContext(route, review, request, inputs)
-        waived = await grant_usage.judge(asked, results, budget)
-        ruling = await self._with_codes(route, review, request, waived.results, budget)
+        waived: UsedGrants | None = None
+        if grant_usage is not None and self._cache.policies.snapshot.granted:
+            asked = UsageContext(route, review, request, inputs)
+            waived = await grant_usage.judge(asked, results, budget)
+            results = waived.results
+        ruling = rule_on_validation(route, review, results)
+        if self._codes is not None and (ruling.denial or carried_codes(review.object)):
+            ruling = await self._codes.judge(review, request, ruling, budget)
+        if grant_usage is None or waived is None:
+            return ruling, results
         return await grant_usage.settle(asked, waived, ruling, budget)
 
-    async def _with_codes(
-        self,
-        route: WebhookRoute,
-        review: Review,
-        request: Mapping[str, Json],
-        results: Sequence[RuleResult],
-        budget: float,
-    ) -> Ruling:
-        ruling = rule_on_validation(route, review, results)
-        if self._codes is None or not (ruling.denial or carried_codes(review.object)):
-            return ruling
-        return await self._codes.judge(review, request, ruling, budget)
-
     async def _mutate(
-        self, route: WebhookRoute, review: Review, request: Mapping[str, Json], budget: float
+        self, sort: Sort, review: Review, request: Mapping[str, Json], budget: float
     ) -> _Answer:
-        inputs = self._inputs(request)
-        policies = route.mutate
-        if review.user.username in self._background_users:
-            policies = for_own_requests(policies)
-        found = await self._evaluated(policies, review, inputs, budget)
+        route, inputs = sort.route, self._inputs(request)
+        found = await self._evaluated(sort, review, inputs, budget)
         patched, results = with_outcomes(found.patched, found.results), reported(found.results)
         ruling = rule_on_mutation(route, review, found.results, patched)
         if self._grant_usage is not None and self._cache.policies.snapshot.granted:
@@ -343,7 +313,7 @@ class Reviewer:
                 later = await evaluate_with(
                     self._resolver, audit, review, inputs, heavy=self._heavy
                 )
-                if weight := self._timing.due(audit, review.kind):
+                if weight := self._timing.passed(audit, review.kind).due():
                     waited = time.perf_counter() - began
                     sample = Sample(audit, review, inputs, later.results, weight, waited)
                     self._timing.measure(sample)

@@ -9,7 +9,7 @@ import pytest
 from controllers.kube import Discovery
 from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.metrics import Metrics
-from controllers.webhook.filters import is_filtered
+from controllers.webhook.filters import filter_of
 from engine.model import Review
 from tests.controllers.kube.fake import FakeClient
 
@@ -22,7 +22,8 @@ PLAIN = {"metadata": {"name": "e", "namespace": "shop"}}
 def filtered(group: str, kind: str, operation: str, **fields: Any) -> bool:
     review = Review(group=group, kind=kind, operation=operation, **{"object": None, **fields})
     cache = ClusterCache(Discovery(FakeClient()), Metrics())
-    return is_filtered(cache, review, {"namespace": "shop", "name": "e"})
+    found = filter_of(cache, review, "shop")
+    return found if isinstance(found, bool) else found(review, {"name": "e"})
 
 
 @pytest.mark.parametrize("group", ["kyverno.io", "policies.kyverno.io"])

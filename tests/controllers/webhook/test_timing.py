@@ -66,11 +66,11 @@ def times(metrics: Metrics) -> dict[tuple[str, str], Times]:
 
 def test_the_first_request_about_a_kind_is_measured_and_then_every_hundredth_for_all() -> None:
     timing, made = Timing(Metrics()), policies(("p", [rule("r")]))
-    weights = [timing.due(made, "Pod") for _ in range(1 + 2 * EVERY)]
+    weights = [timing.passed(made, "Pod").due() for _ in range(1 + 2 * EVERY)]
     assert [one for one in weights if one] == [1, EVERY, EVERY]
     assert weights[0] == 1
     assert sum(weights) == len(weights)
-    assert timing.due(made, "Service") == 1
+    assert timing.passed(made, "Service").due() == 1
 
 
 def test_the_time_of_a_policy_is_shared_by_its_rules_and_counts_for_those_not_measured() -> None:
@@ -104,7 +104,7 @@ def test_policies_that_wait_for_answers_are_not_asked_again_and_share_what_was_w
 
 def test_what_is_remembered_of_policies_goes_with_them() -> None:
     timing, made = Timing(Metrics()), policies(("p", [rule("r")]))
-    timing.due(made, "Pod")
+    timing.passed(made, "Pod").due()
     timing.measure(asked(made))
     policy = ref(made.for_kind("Pod")[0].policies[0])
 
