@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from .client import Client
 
-LEASE_SECONDS = 12
-RENEW_SECONDS = 10.0
+LEASE_SECONDS = 10
+RENEW_SECONDS = 8.0
 RETRY_SECONDS = 2.0
 
 

@@ -8,6 +8,7 @@ import json
 import shlex
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -374,6 +375,16 @@ def test_reports_hold_every_row_and_nothing_that_runs(tmp_path, run, form: str) 
         from xml.etree import ElementTree as ET
 
         assert ET.fromstring(out).attrib["failures"] == "7"
+
+
+def test_compliance_is_that_of_all_namespaces_whichever_one_is_asked_from(run) -> None:
+    rows = csv.DictReader(io.StringIO(run("report", "compliance", "-n", "search", "--format", "csv")[1]))  # fmt: skip
+    failures = json.loads(run("violations", "-A", "-o", "json")[1])["items"]
+
+    counted = Counter(one["policy"] for one in failures)
+    found = {row["name"]: int(row["fail"]) for row in rows}
+    assert found == {name: counted[name] for name in found}
+    assert found["require-run-as-nonroot"] == 2
 
 
 def test_repairs_are_commands_or_comments(run) -> None:

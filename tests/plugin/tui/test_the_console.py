@@ -166,6 +166,17 @@ def test_a_request_is_for_what_is_marked_and_not_for_the_row_under_the_cursor() 
     on_stage(look)
 
 
+def test_a_request_begins_with_what_was_denied() -> None:
+    async def look(app, pilot) -> None:
+        denied = app.row
+        assert denied.text("resource") in ("Deployment/indexer", "Pod/debug-shell")
+        await press(pilot, "r")
+        assert app.screen.draft == draft_of(denied)
+        assert (app.screen.draft.kind, app.screen.draft.name) == tuple(denied.text("resource").split("/"))  # fmt: skip
+
+    on_stage(look, console(screen="blocks"))
+
+
 def test_marks_are_kept_and_counted() -> None:
     async def look(app, pilot) -> None:
         await press(pilot, "space", "space")
