@@ -161,7 +161,9 @@ class WebhookController:
         if not has_spread and renewed(kept, self._names, now, trusted=bundle) is not kept:
             self._spreading.set()
         if fresh is not kept:
-            await write_certificates(runtime.client, namespace, fresh)
+            # INVARIANT: what is not stored is shown to nobody; who was quicker has stored another one.
+            if not await write_certificates(runtime.client, namespace, fresh):
+                fresh = kept
             self.mark()
         self._loaded(fresh)
 

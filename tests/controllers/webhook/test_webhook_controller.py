@@ -428,6 +428,22 @@ def test_nothing_is_shown_that_a_new_authority_signed_before_api_servers_had_tim
     run(test)
 
 
+def test_a_pair_that_somebody_else_was_quicker_to_store_is_not_shown(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(webhook_controller, "RENEWAL_CHECK", 3600.0 * 24 * 30)
+
+    async def test(stage: Kept) -> None:
+        await due(stage, monkeypatch)
+        stage.client.fail("update", Conflict("somebody was quicker"), times=1000, resource="secrets")
+        stored = await stored_certificates(stage.client, "kyverno")
+        stage.webhook_controller.mark()
+        await stage.clock.advance(3 * OVERLAP)
+        assert stage.loaded[-1] == stored
+
+    run(test)
+
+
 def test_policies_count_at_once_while_an_authority_is_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
