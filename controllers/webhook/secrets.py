@@ -37,6 +37,10 @@ async def ensure_certificates(
         kept = await stored_certificates(client, namespace)
         if kept is not None and is_usable(kept, now):
             return kept
+        if kept is not None:
+            _log.warning(
+                "the certificates in the cluster have ended or do not belong together; new ones are made"
+            )
         made = first_certificates(names, now)
         if await write_certificates(client, namespace, made):
             return made

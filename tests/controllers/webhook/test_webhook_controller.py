@@ -435,7 +435,9 @@ def test_a_pair_that_somebody_else_was_quicker_to_store_is_not_shown(
 
     async def test(stage: Kept) -> None:
         await due(stage, monkeypatch)
-        stage.client.fail("update", Conflict("somebody was quicker"), times=1000, resource="secrets")
+        stage.client.fail(
+            "update", Conflict("somebody was quicker"), times=1000, resource="secrets"
+        )
         stored = await stored_certificates(stage.client, "kyverno")
         stage.webhook_controller.mark()
         await stage.clock.advance(3 * OVERLAP)
