@@ -14,8 +14,13 @@ from .errors import CelError, shown
 from .values import GO_TYPES, NONE, TYPES, Optional, Uint, as_key, type_name
 
 if TYPE_CHECKING:
+    from typing import TypeGuard
+
     from .compiler import Compiler
     from .env import Closure, Frame
+
+    _Stepping = Select | Index
+    _Step = tuple[str, bool, _Stepping]
 
 MISSING: Final = object()
 """What a field or element is that is not there, inside this package."""
@@ -225,18 +230,30 @@ def _spellings(name: str) -> tuple[str, ...]:
     return (name, _ESCAPED.sub(lambda found: _ESCAPES[found[1]], name))
 
 
+def _opened(closure: Closure) -> Closure:
+    def read(frame: Frame) -> Any:
+        value = closure(frame)
+        return value.value if type(value) is Optional else value
+
+    return read
+
+
 def _missing(_frame: Frame) -> Any:
     return MISSING
 
 
 def optional_chain(compiler: Compiler, node: Node, otherwise: Node | None = None) -> Closure | None:
-    """Compile `e.?a.b.?c` to a closure that gives the value or that of `otherwise`; None when it is no such chain.
+    """Compile `e.?a.b[?'c']` to a closure that gives the value or that of `otherwise`; None when it is no such chain.
 
     What follows an optional selection is optional too, so no step has to make an optional value. Without `otherwise` a
     field that is not there is MISSING.
     """
-    steps: list[Select] = []
+    steps: list[_Stepping] = []
     first = 0
+    while _is_by_text(node):
+        steps.append(node)
+        first = len(steps) if node.optional else first
+        node = node.operand
     while isinstance(node, Select) and not node.test:
         steps.append(node)
         first = len(steps) if node.optional else first
@@ -245,18 +262,36 @@ def optional_chain(compiler: Compiler, node: Node, otherwise: Node | None = None
         return None
     operand = steps[first - 1].operand
     base, slot = compiler.compile(operand), _plain_local(compiler, operand)
+    if isinstance(steps[first - 1], Index):
+        base, slot = _opened(base), 0
     instead = _missing if otherwise is None else compiler.compile(otherwise)
     return _chain(base, slot, tuple(_step(step) for step in reversed(steps[:first])), instead)
 
 
-def _step(node: Select) -> tuple[str, bool, Select]:
+def _is_by_text(node: Node) -> TypeGuard[Index]:
+    """Tell whether a text that stands in the expression is the key of an index."""
+    return isinstance(node, Index) and isinstance(node.key, Literal) and type(node.key.value) is str
+
+
+def _step(node: _Stepping) -> _Step:
     """Return a step's name, and whether a map has the field by that name or not at all."""
+    if isinstance(node, Index):
+        assert isinstance(node.key, Literal)
+        return node.key.value, True, node
     return node.field, len(_spellings(node.field)) == 1, node
 
 
-def _chain(
-    base: Closure, slot: int, steps: tuple[tuple[str, bool, Select], ...], otherwise: Closure
-) -> Closure:
+def _taken(value: Any, name: str, node: _Stepping) -> Any:
+    """Return what a step comes to with care; MISSING where there is nothing. Raises CelError."""
+    if isinstance(node, Index):
+        return at_index(value, name, node)
+    found = lookup(value, name, node)
+    if type(found) is Optional:
+        return found.value if found.present else MISSING
+    return found
+
+
+def _chain(base: Closure, slot: int, steps: tuple[_Step, ...], otherwise: Closure) -> Closure:
     if len(steps) == 1 and steps[0][1]:
         return _short_chain(base, slot, steps[0], otherwise)
 
@@ -269,9 +304,7 @@ def _chain(
                     continue
                 if is_plain:
                     return otherwise(frame)
-            value = lookup(value, name, node)
-            if type(value) is Optional:
-                value = value.value if value.present else MISSING
+            value = _taken(value, name, node)
             if value is MISSING:
                 return otherwise(frame)
         return value
@@ -279,9 +312,7 @@ def _chain(
     return read
 
 
-def _short_chain(
-    base: Closure, slot: int, step: tuple[str, bool, Select], otherwise: Closure
-) -> Closure:
+def _short_chain(base: Closure, slot: int, step: _Step, otherwise: Closure) -> Closure:
     """Compile a chain of one step to a field whose name says itself, which is most of them."""
     name, _, node = step
 
@@ -289,9 +320,7 @@ def _short_chain(
         value = frame[slot] if slot else base(frame)
         if type(value) is dict:
             return value[name] if name in value else otherwise(frame)
-        found = lookup(value, name, node)
-        if type(found) is Optional:
-            found = found.value if found.present else MISSING
+        found = _taken(value, name, node)
         return otherwise(frame) if found is MISSING else found
 
     return read
@@ -326,6 +355,9 @@ def _has(compiler: Compiler, node: Select) -> Closure:
 
 def compile_index(compiler: Compiler, node: Index) -> Closure:
     """Compile `e[k]` and `e[?k]`."""
+    chain = optional_chain(compiler, node)
+    if chain is not None:
+        return _wrapped(chain)
     operand, key = compiler.compile(node.operand), compiler.compile(node.key)
     if node.optional:
         return _optional_index(operand, key, node)

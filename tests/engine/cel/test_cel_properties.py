@@ -224,3 +224,18 @@ def test_json_that_was_read_is_written_as_the_same_text(one: Any) -> None:
     assume(not re.search(r"-0(?![.\d])", text))
 
     assert value("json.marshal(json.unmarshal(t))", t=text) == text
+
+
+HELD = st.fixed_dictionaries({}, optional={"a": st.fixed_dictionaries({}, optional={"b": VALUES}) | VALUES, "b": VALUES})  # fmt: skip
+CHAINS = ["x[?k]", "x.?a[?k]", "x.?a[k]", "x.?a[?k][?k]", "x.?a[?k].b", "x[?k].?a", "x.a[?k]"]
+
+
+@given(HELD | HELD.map(cel.Optional) | VALUES, st.sampled_from(CHAINS), st.booleans())
+@example({"a": [1]}, "x.?a[?k]", True)
+@example({"a": cel.Optional({"b": 1})}, "x.?a[?k]", False)
+def test_a_key_that_stands_in_an_expression_finds_what_the_same_key_in_a_variable_does(
+    held: Any, chain: str, is_value: bool
+) -> None:
+    chain = f"{chain}.orValue('none')" if is_value and "?" in chain else chain
+    same = encode(tried(chain.replace("k", "'b'"), x=held)), encode(tried(chain, x=held, k="b"))
+    assert same[0] == same[1]
