@@ -72,6 +72,13 @@ def replace(value: T, /, **changes: Any) -> T:
     return value.__class__(**{**fields, **changes})
 
 
+def filled(cls: type[T], fields: Mapping[str, Any]) -> T:
+    """Return a record of fields by their names, for one that is made for each request: that they are complete and right is not checked."""
+    made = cls.__new__(cls)
+    made.__dict__.update(fields)
+    return made
+
+
 _UNWANTED: Final = frozenset({"__dict__", "__weakref__"})
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.model.kinds import FAMILIES, Family
@@ -137,9 +137,8 @@ class Times:
         self.total += seconds
 
 
-def bucket_of(seconds: float) -> int:
-    """Return the place of a duration among the bounds."""
-    return bisect_left(BUCKETS, seconds)
+bucket_of: Final[Callable[[float], int]] = partial(bisect_left, BUCKETS)
+"""Returns the place of a duration among the bounds."""
 
 
 class Metrics:

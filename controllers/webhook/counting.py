@@ -26,13 +26,16 @@ if TYPE_CHECKING:
     from controllers.runtime.sink import Stage
     from engine.model import Json, Review, RuleResult, RuleType
 
+    from .sorts import Sort
+
+    Usual = list[tuple[Sequence[RuleResult], list[Amount]]]
     _Request = tuple[str, Stage, str | None, str | None, str | None, bool]
 
 _REQUESTS, _REVIEWS = "kyverno_http_requests", "kyverno_admission_requests"
 _REQUEST_TIMES = "kyverno_http_requests_duration_seconds"
 _REVIEW_TIMES = "kyverno_admission_review_duration_seconds"
 _USUAL: Final = 4
-"""How many lists of results are remembered of objects of a kind in a namespace: what passes, and some that are refused."""
+"""How many lists of results are remembered of requests of a sort: what passes, and some that are refused."""
 
 
 class Counting:
@@ -42,7 +45,6 @@ class Counting:
         self._metrics = metrics
         self._requests: dict[_Request, tuple[tuple[Amount, Times], ...]] = {}
         self._shapes: dict[tuple[object, ...], Amount] = {}
-        self._usual: dict[tuple[str, ...], list[tuple[Sequence[RuleResult], list[Amount]]]] = {}
 
     def request(
         self,
@@ -89,23 +91,19 @@ class Counting:
         self._requests[place] = found
         return found
 
-    def results(self, review: Review, results: Sequence[RuleResult]) -> None:
-        """Count what rules said."""
-        sort = (review.kind, review.namespace, review.operation, results[0].type if results else "")
-        usual = self._usual.get(sort, [])
-        for known, amounts in usual:
+    def results(self, sort: Sort, results: Sequence[RuleResult]) -> None:
+        """Count what rules said of a request of a sort."""
+        for known, amounts in sort.usual:
             if known == results:
                 for amount in amounts:
                     amount.value += 1
                 return
-        place = place_of(review)
+        place = sort.about
         amounts = [self._amount(result, place) for result in results]
         for amount in amounts:
             amount.value += 1
         if not any(one.patched or one.exceptions or one.targets for one in results):
-            if len(self._usual) >= MOST_SERIES // _USUAL:
-                self._usual.clear()
-            self._usual[sort] = [(results, amounts), *usual[: _USUAL - 1]]
+            sort.usual = [(results, amounts), *sort.usual[: _USUAL - 1]]
             return
         for result in results:
             for exception in result.exceptions:

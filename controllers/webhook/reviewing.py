@@ -28,7 +28,7 @@ from engine.codes import carried_codes
 from engine.errors import EngineError
 from engine.evaluate import Evaluation, Inputs, PolicySet
 from engine.images.data import with_outcomes
-from engine.record import replace
+from engine.record import filled, replace
 
 from . import envelope
 from .bodies import size_of_current
@@ -204,7 +204,7 @@ class Reviewer:
         if not ruling.denial and sort.triggers is not None:
             triggers = triggers_of(sort.triggers, review, self._background_users)
         audit = None if ruling.denial else sort.audit
-        follows = audit is not None or self._is_followed(review, results)
+        follows = audit is not None or self._is_followed(sort, results)
         if not (triggers or follows):
             return self._answer(request, ruling)
         verdict = _verdict(request, inputs, ruling, triggers)
@@ -212,7 +212,7 @@ class Reviewer:
             async with asyncio.timeout(budget):
                 await self._sink.triggered(review, verdict)
         if follows:
-            self._hand_over(review, results, verdict, audit, inputs)
+            self._hand_over(sort, review, results, verdict, inputs, audit)
         return self._answer(request, ruling)
 
     async def _ruled(
@@ -250,9 +250,9 @@ class Reviewer:
         if self._grant_usage is not None and self._cache.policies.snapshot.granted:
             asked = UsageContext(route, review, request, inputs)
             ruling = await self._grant_usage.settle_mutation(asked, results, ruling, budget)
-        if not review.dry_run and self._is_followed(review, results):
+        if not review.dry_run and self._is_followed(sort, results):
             verdict = _verdict(request, inputs, ruling)
-            self._hand_over(review, results, verdict, None, inputs)
+            self._hand_over(sort, review, results, verdict, inputs)
         return self._answer(request, ruling)
 
     def _answer(self, request: Mapping[str, Json], ruling: Ruling) -> _Answer:
@@ -265,14 +265,15 @@ class Reviewer:
 
     def _inputs(self, request: Mapping[str, Json]) -> Inputs:
         seed = partial(seed_of, self._key, request["uid"])
-        return Inputs(
-            now=self._clock.now(),
-            seed=seed,
-            trust=self._trust,
-            resolve_values=self._cache.resolve_values,
-            is_stored=True,
-            registry=self._cache.configuration.registry,
-        )
+        fields = {
+            "now": self._clock.now(),
+            "seed": seed,
+            "trust": self._trust,
+            "resolve_values": self._cache.resolve_values,
+            "is_stored": True,
+            "registry": self._cache.configuration.registry,
+        }
+        return filled(Inputs, fields)
 
     async def _with_labels(self, review: Review, namespace: str, budget: float) -> Review:
         """Return the review with the labels of a namespace that is not known here; raises KubeError when nobody can say what they are."""
@@ -289,20 +290,21 @@ class Reviewer:
             text = f"the labels of namespace `{namespace}` cannot be read: {error.message}"
             raise error.reworded(text) from error
 
-    def _is_followed(self, review: Review, results: Sequence[RuleResult]) -> bool:
+    def _is_followed(self, sort: Sort, results: Sequence[RuleResult]) -> bool:
         """Count results that no others come to, and tell whether anything follows from them."""
         if not results:
             return False
-        self._counting.results(review, results)
+        self._counting.results(sort, results)
         return self._sink.follows(results)
 
     def _hand_over(
         self,
+        sort: Sort,
         review: Review,
         results: Sequence[RuleResult],
         verdict: Verdict,
-        audit: PolicySet | None,
         inputs: Inputs,
+        audit: PolicySet | None = None,
     ) -> None:
         """Queue what comes after the answer: audit policies of an allowed request, with which results are counted, and the sink."""
 
@@ -318,7 +320,7 @@ class Reviewer:
                     sample = Sample(audit, review, inputs, later.results, weight, waited)
                     self._timing.measure(sample)
                 found = [*results, *later.results]
-                self._counting.results(review, found)
+                self._counting.results(sort, found)
             if audit is None or (found and self._sink.follows(found)):
                 await self._sink.results(review, found, verdict)
 

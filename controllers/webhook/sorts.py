@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.model import Json, Object, Review
-from engine.record import replace
+from engine.record import filled, replace
 
 from . import envelope
 from .filters import filter_of
@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from controllers.runtime.cluster_cache import ClusterCache
+    from controllers.runtime.figures import Place
     from controllers.runtime.policy_cache import Snapshot
     from controllers.runtime.sink import Stage
     from controllers.runtime.webhook_routes import WebhookRoute
     from engine.evaluate import PolicySet
     from engine.model import UserInfo
 
-    from .counting import Passed, Timing
+    from .counting import Passed, Timing, Usual
     from .filters import Filter
 
 NO_LABELS: Final[Mapping[str, str]] = {}
@@ -37,10 +38,21 @@ class Sort:
     """Requests that differ in their objects and names only.
 
     `filter` tells of those that are allowed by their name or object (None: none is). `policies` are asked before the answer, `audit` after it and `triggers` in between, where there are
-    any for the kind. `place` is the namespace whose labels count, empty where none do; `passed` counts for measurements.
+    any for the kind. `place` is the namespace whose labels count, empty where none do; `passed` counts for measurements. `usual`
+    are the results that most requests get, with where they are counted.
     """
 
-    __slots__ = ("_fields", "audit", "filter", "passed", "place", "policies", "route", "triggers")
+    __slots__ = (
+        "_fields",
+        "audit",
+        "filter",
+        "passed",
+        "place",
+        "policies",
+        "route",
+        "triggers",
+        "usual",
+    )
 
     def __init__(
         self,
@@ -60,6 +72,12 @@ class Sort:
         self.audit: PolicySet | None = route.audit if route.audit.for_kind(kind) else None
         self.triggers: PolicySet | None = route.triggers if route.triggers.for_kind(kind) else None
         self.passed: Passed = timing.passed(self.policies, kind)
+        self.usual: Usual = []
+
+    @property
+    def about(self) -> Place:
+        """The labels of what its requests are about: kind, namespace, operation."""
+        return self._fields["kind"], self.place or "-", self._fields["operation"].lower()
 
     def review(self, request: Mapping[str, Json], labels: Mapping[str, str]) -> Review:
         """Return what policies are asked about in a request, with the labels of its `place`."""
@@ -67,13 +85,16 @@ class Sort:
         # what is told beside names differs from login to login, and no binding goes by it
         if extra := request["userInfo"].get("extra"):
             fields = {**fields, "user": replace(fields["user"], extra=extra)}
-        return Review(
-            object=_placed(request.get("object"), namespace, request),
-            old_object=_placed(request.get("oldObject"), namespace, request),
-            namespace_labels=labels,
-            request=request,
-            dry_run=request.get("dryRun") is True,
-            **fields,
+        return filled(
+            Review,
+            {
+                **fields,
+                "object": _placed(request.get("object"), namespace, request),
+                "old_object": _placed(request.get("oldObject"), namespace, request),
+                "namespace_labels": labels,
+                "request": request,
+                "dry_run": request.get("dryRun") is True,
+            },
         )
 
 
