@@ -132,7 +132,7 @@ GLOBAL = (
     _looks("failures", "Failures", "Show only what fails, or everything.", "!", command=_LIST + "<all>", footer=7, handler="lists.failures"),
     _looks("group", "Group", "Group rows by the next column that lends itself to it.", "b", command=_LIST + "[ --group-by={group}]", handler="lists.group"),
     _looks("copy", "Copy", "Copy name, message, YAML or command, over SSH as well.", "c", row=True, handler="details.copy"),
-    _looks("yaml", "YAML", "Show the object as it is in the cluster, with owners, policies, and what they object to.", "y", command=_LIST + " -o yaml", row=True, handler="objects.show_yaml"),
+    _looks("yaml", "YAML", "Show the object as it is in the cluster, with owners, policies, and what they object to.", "y", command=_LIST + " -o yaml", row=True, handler="details.show_yaml"),
     _looks("describe", "Describe", "Show all values of the row.", "d",
            command=_DESCRIBE, row=True, handler="details.describe"),
     _looks("refresh", "Refresh", "Read again what is not watched.", "ctrl+r", command=_LIST, handler="lists.refresh"),

@@ -1,9 +1,11 @@
-"""Showing one thing: details, YAML, why it fails, help, the command log; copying and exporting."""
+"""Showing one thing: details, why it fails, the object as it is in the cluster, help, the command log; copying and exporting."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from rich.text import Text
 
 from engine.errors import EngineError
 from engine.fields import word
@@ -13,9 +15,9 @@ from kubectl_kpolicy.cluster import explaining, violations
 from kubectl_kpolicy.cluster.audit import extent
 from kubectl_kpolicy.cluster.details import hint, sections
 from kubectl_kpolicy.cluster.knowledge import known
-from kubectl_kpolicy.cluster.marking import shown_object
+from kubectl_kpolicy.cluster.marking import Objection, marked, objections, shown_object, trees
 from kubectl_kpolicy.cluster.policies import LISTING as POLICIES
-from kubectl_kpolicy.cluster.subject import place_in_rows
+from kubectl_kpolicy.cluster.subject import object_named, place_in_rows
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.explanation import Reason
 from kubectl_kpolicy.output.structured import yaml_text
@@ -30,9 +32,12 @@ from kubectl_kpolicy.tui.widgets.frame import key_name
 from kubectl_kpolicy.tui.widgets.gauges import PulseView
 
 from .changes import sentence
-from .objects import fetched, title_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from engine.model import Object
+    from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.tui.app import Console
 
 _DANGERS = {Danger.LOOKS: "", Danger.ASKS: "opens a form", Danger.CHANGES: "changes", Danger.DESTROYS: "destroys"}  # fmt: skip
@@ -274,3 +279,81 @@ def verify_audit(app: Console) -> None:
 def grant_report(app: Console) -> None:
     """Show what the grant let through, from request to end."""
     describe(app)
+
+
+# The object behind a row as it is in the cluster: as YAML with what policies object to, below its owners and policies.
+
+_NOT_RECORDED = "a recording does not hold the object; this is the record of it"
+
+
+def title_of(app: Console) -> str:
+    """Return what the row is about, for the border of a window."""
+    row = app.row
+    name = (row.text("resource") or row.text("name") or row.key) if row is not None else app.current
+    return plain(name).replace("[", r"\[")
+
+
+async def show_yaml(app: Console) -> None:
+    """Show the object as YAML; that of a violation or a denied request as it is in the cluster."""
+    row = app.row
+    if row is None:
+        return
+    title = title_of(app)
+    if app.current not in ("violations", "blocks") or not row.text("resource"):
+        app.push_screen(TextWindow(title, _yaml(row.object, ())))
+        return
+    obj, owners, said = await _real(app, row)
+    world = app.here.source.world
+    place = (row.text("namespace"), row.text("resource"))
+    results = violations.rows_by_object(world).get(place, ())
+    head = Text()
+    for line in (*([said] if said else []), *trees(owners, results)):
+        head.append(f"# {line}\n", "dim")
+    shown = None if obj is None else shown_object(obj)
+    body = _yaml(row.object, ()) if shown is None else _yaml(shown, objections(shown, world))
+    app.push_screen(TextWindow(title, head.append_text(body)))
+
+
+def _yaml(obj: Object, found: Sequence[Objection]) -> Text:
+    """Return an object as text, what is objected to at the end of its line."""
+    text = Text()
+    for line, mark in marked(shown_object(obj), found):
+        text.append(line)
+        if mark:
+            text.append(f"  # {mark}", "bold red")
+        text.append("\n")
+    return text
+
+
+async def _real(app: Console, row: Row) -> tuple[Object | None, list[str], str]:
+    """Return the object of a row, its owners, and why it is not there."""
+    from kubectl_kpolicy.cluster.owners import chain
+    from kubectl_kpolicy.cluster.sources import LiveSource
+
+    if not isinstance(app.here.source, LiveSource):
+        return None, [], _NOT_RECORDED
+    try:
+        obj = await object_named(
+            app.here.source.client, row.text("namespace"), row.text("resource")
+        )
+    except EngineError as error:
+        return None, [], plain(error.message)
+    return obj, await chain(app.here.source.client, obj), ""
+
+
+async def fetched(app: Console, namespace: str, resource: str) -> Object | None:
+    """Return the object from the cluster; None in a recording, or where it is gone or may not be read but reports tell of it.
+
+    Raises EngineError.
+    """
+    from kubectl_kpolicy.cluster.sources import LiveSource
+
+    if not isinstance(app.here.source, LiveSource):
+        return None
+    try:
+        return await object_named(app.here.source.client, namespace, resource)
+    except EngineError as error:
+        if place_in_rows(violations.all_rows(app.here.source.world), namespace, resource) is None:
+            raise
+        app.say(error.message, "yellow")
+        return None
