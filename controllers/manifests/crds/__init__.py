@@ -1,20 +1,16 @@
 """CustomResourceDefinitions, made from the engine's field tables.
 
-For `kubectl kpolicy install`, the sandbox and tests. `definitions()` is the one source; nothing is stored as text. A module
-beside this one whose name begins with `native` adds the kinds of its `KINDS` without being named here.
+For `kubectl kpolicy install`, the sandbox and tests. `definitions()` is the one source; nothing is stored as text.
 """
 
 from __future__ import annotations
 
-import pkgutil
-from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from engine import vocabulary
 from engine.parse import schema
 
-from . import cel_kinds
+from . import native
 from .kinds import KINDS, Column, CustomKind
 from .words import WORDS
 
@@ -48,15 +44,9 @@ def definitions() -> list[Object]:
     return [definition(kind) for kind in all_kinds()]
 
 
-@cache
 def all_kinds() -> tuple[CustomKind, ...]:
     """Return every kind that is installed: the classic ones, those of CEL, and our own."""
-    native = sorted(
-        found.name for found in pkgutil.iter_modules(__path__) if found.name.startswith("native")
-    )
-    modules = [import_module(f".{name}", __name__) for name in native]
-    own = [kind for module in modules for kind in getattr(module, "KINDS", ())]
-    return (*KINDS, *cel_kinds.KINDS, *own)
+    return (*KINDS, *native.KINDS)
 
 
 def definition(kind: CustomKind) -> Object:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from engine.model.kinds import CEL_GROUP, CEL_KINDS, CLASSIC_GROUP, PolicyKind, loaded
 from engine.parse.schema import SPECS, Node, Shape
+from engine.parse.schema.celkinds import CEL_SPECS
 
 from . import others
 from .words import WORDS
@@ -17,8 +19,6 @@ from .words import WORDS
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-
-KYVERNO = "kyverno.io"
 REPORTS = "wgpolicyk8s.io"
 OPEN_REPORTS = "openreports.io"
 EPHEMERAL_REPORTS = "reports.kyverno.io"
@@ -88,6 +88,10 @@ _ENTRY: Final = (
     Column("REFRESH INTERVAL", ".spec.apiCall.refreshInterval"),
     Column("LAST REFRESH", ".status.lastRefreshTime", "date"),
 )
+_CEL: Final = (
+    Column("READY", ".status.conditionStatus.ready", "string"),
+    Column("AGE", ".metadata.creationTimestamp", "date"),
+)
 _COUNTS: Final = tuple(
     Column(name, f".summary.{name.lower()}", "integer")
     for name in ("Pass", "Fail", "Warn", "Error", "Skip")
@@ -106,36 +110,47 @@ def _parsed(kind: str, status: Shape | None) -> dict[str, dict[str, Node]]:
     return {version: {"spec": spec, **below} for version, spec in SPECS[kind].items()}
 
 
+def _of_cel(kind: PolicyKind) -> CustomKind:
+    """Return a kind of policies written in CEL (rows L-01, X-20)."""
+    spec = loaded(kind.family.shape)
+    return CustomKind(
+        kind.group, kind.kind, kind.plural, kind.short,
+        {version: {"spec": spec, "status": others.CEL_STATUS} for version in kind.versions},
+        _CEL if kind.family.shows_ready else _CEL[1:],
+        is_namespaced=kind.is_namespaced,
+    )  # fmt: skip
+
+
 def _same(spec: Node, status: Node, *versions: str) -> dict[str, dict[str, Node]]:
     return {version: {"spec": spec, "status": status} for version in versions}
 
 
 KINDS: Final[tuple[CustomKind, ...]] = (
     CustomKind(
-        KYVERNO, "ClusterPolicy", "clusterpolicies", "cpol",
+        CLASSIC_GROUP, "ClusterPolicy", "clusterpolicies", "cpol",
         _parsed("ClusterPolicy", others.POLICY_STATUS), _POLICY, is_namespaced=False,
     ),
     CustomKind(
-        KYVERNO, "Policy", "policies", "pol", _parsed("Policy", others.POLICY_STATUS), _POLICY
+        CLASSIC_GROUP, "Policy", "policies", "pol", _parsed("Policy", others.POLICY_STATUS), _POLICY
     ),
     CustomKind(
-        KYVERNO, "PolicyException", "policyexceptions", "polex",
+        CLASSIC_GROUP, "PolicyException", "policyexceptions", "polex",
         _parsed("PolicyException", None), (_AGE,), has_status=False,
     ),
     CustomKind(
-        KYVERNO, "CleanupPolicy", "cleanuppolicies", "cleanpol",
+        CLASSIC_GROUP, "CleanupPolicy", "cleanuppolicies", "cleanpol",
         _parsed("CleanupPolicy", others.CLEANUP_STATUS), _CLEANUP,
     ),
     CustomKind(
-        KYVERNO, "ClusterCleanupPolicy", "clustercleanuppolicies", "ccleanpol",
+        CLASSIC_GROUP, "ClusterCleanupPolicy", "clustercleanuppolicies", "ccleanpol",
         _parsed("ClusterCleanupPolicy", others.CLEANUP_STATUS), _CLEANUP, is_namespaced=False,
     ),
     CustomKind(
-        KYVERNO, "UpdateRequest", "updaterequests", "ur",
+        CLASSIC_GROUP, "UpdateRequest", "updaterequests", "ur",
         _same(others.UPDATE_REQUEST, others.UPDATE_REQUEST_STATUS, "v2"), _REQUEST,
     ),
     CustomKind(
-        KYVERNO, "GlobalContextEntry", "globalcontextentries", "gctxentry",
+        CLASSIC_GROUP, "GlobalContextEntry", "globalcontextentries", "gctxentry",
         _same(others.GLOBAL_ENTRY, others.GLOBAL_ENTRY_STATUS, "v2", "v2beta1", "v2alpha1"),
         _ENTRY, is_namespaced=False,
     ),
@@ -162,6 +177,12 @@ KINDS: Final[tuple[CustomKind, ...]] = (
     CustomKind(
         EPHEMERAL_REPORTS, "ClusterEphemeralReport", "clusterephemeralreports", "cephr",
         {"v1": {"spec": others.EPHEMERAL}}, (_AGE,), is_namespaced=False, has_status=False,
+    ),
+    *map(_of_cel, CEL_KINDS),
+    CustomKind(
+        CEL_GROUP, "PolicyException", "policyexceptions", "celpolex",
+        {version: {"spec": spec} for version, spec in CEL_SPECS[CEL_GROUP]["PolicyException"].items()},
+        (_AGE,), has_status=False,
     ),
 )  # fmt: skip
 """In the order in which they are installed. Reports of `openreports.io` are written behind a flag, and ephemeral ones are only there for tools

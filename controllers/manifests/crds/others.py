@@ -33,6 +33,17 @@ POLICY_STATUS = Shape(
         "validatingadmissionpolicy": Shape({"generated": _FLAG, "message": _TEXT}),
     }
 )
+CEL_STATUS = Shape(
+    {
+        "conditionStatus": Shape(
+            {"ready": _FLAG, "message": _TEXT, "conditions": ListOf(CONDITION)}
+        ),
+        "autogen": Shape({"configs": _FREE}),
+        "generated": _FLAG,
+        "rulecount": MapOf(_WHOLE),
+        "lastExecutionTime": _TEXT,
+    }
+)
 CLEANUP_STATUS = Shape({"conditions": ListOf(CONDITION), "lastExecutionTime": _TEXT})
 
 UPDATE_REQUEST = Shape(
