@@ -32,6 +32,20 @@ TICKET: Final = "kpolicy.io/ticket"
 LABELS_SOURCES: Final = "kpolicy.io/labels-clone-sources"
 """Annotation of a policy whose author may update what its rules copy, so that the sources are labelled as such."""
 
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+"""Label of what a program makes, here and elsewhere."""
+BY_KPOLICY: Final = {MANAGED_BY: "kpolicy"}
+BY_KYVERNO: Final = {MANAGED_BY: "kyverno"}
+"""The same of what is ours alone, and of what upstream's tools look for, too."""
+SERVICE_ACCOUNT: Final = "system:serviceaccount:"
+"""What names of service accounts begin with where they are users; namespace and name follow, with a colon between them."""
+
+CATEGORY: Final = "policies.kyverno.io/category"
+DESCRIPTION: Final = "policies.kyverno.io/description"
+SCORED: Final = "policies.kyverno.io/scored"
+SEVERITY: Final = "policies.kyverno.io/severity"
+UNREPORTED: Final = "reports.kyverno.io/disabled"
+"""Label of a policy whose results stay out of reports."""
 AUTOGEN: Final = "pod-policies.kyverno.io/autogen-controllers"
 """Annotation of a policy: for which controllers of Pods its rules are repeated."""
 TRIGGER_UID: Final = "generate.kyverno.io/trigger-uid"
@@ -40,6 +54,7 @@ TRIGGER_KIND: Final = "generate.kyverno.io/trigger-kind"
 DECIDING: Final = (AUTOGEN, LABELS_SOURCES, TRIGGER_UID, TRIGGER_KIND)
 """Annotations and labels of a policy that decide what it does, beside its spec."""
 
+TTL_LABEL: Final = "cleanup.kyverno.io/ttl"
 CLEANUP_AFTER: Final = "kpolicy.io/cleanup-after"
 CLEANUP_SKIP: Final = "kpolicy.io/cleanup-skip"
 CLEANUP_PAUSE: Final = "kpolicy.io/cleanup-pause"

@@ -13,6 +13,8 @@ from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from engine import vocabulary
+
 from .credentials import Presented
 from .errors import AccessError, KubeError
 from .kinds import SERVICE_ACCOUNTS
@@ -57,7 +59,7 @@ SPOKEN_AS: Final = "kpolicy.io/accounts"
 
 def account_user(namespace: str, job: Job) -> str:
     """Return the user name under which the API server knows the account of a job."""
-    return f"system:serviceaccount:{namespace}:{ACCOUNTS[job]}"
+    return f"{vocabulary.SERVICE_ACCOUNT}{namespace}:{ACCOUNTS[job]}"
 
 
 class Minted:

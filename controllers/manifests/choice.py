@@ -12,9 +12,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 NAMESPACE: Final = "kyverno"
+INSTANCE: Final = {"app.kubernetes.io/instance": "kyverno"}
 DIGEST: Final = ""
 """Digest of the released image, which the release writes here once it is pushed; empty while there is none."""
 IMAGE: Final = "ghcr.io/kpolicy/kpolicy:v0.1.0" + (f"@{DIGEST}" if DIGEST else "")
+
+
+def selector_of(component: str) -> dict[str, str]:
+    """Return the labels by which the Pods of a part of an installation are found."""
+    return {"app.kubernetes.io/component": component, **INSTANCE}
+
+
+def labels_of(component: str) -> dict[str, str]:
+    """Return the labels of a part of an installation."""
+    return {**selector_of(component), "app.kubernetes.io/part-of": "kyverno"}
 
 
 def _said(default: Any, words: str) -> Any:

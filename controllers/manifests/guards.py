@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import Job, account_user
 from engine import vocabulary
-from engine.cleanup.ttl import TTL_LABEL
-from engine.generate.labels import MANAGED_BY, ORIGIN, POLICY_NAME
+from engine.generate.labels import ORIGIN, POLICY_NAME
 from engine.grants import FINAL
 from engine.grants.issuing import LONGEST
 
@@ -209,7 +208,7 @@ def _ends() -> Object:
 
 def _label_end() -> tuple[str, str]:
     """Return the check of an end by label: what cannot be compared here stays as it is."""
-    before, after = (f"{one}.metadata.?labels[?'{TTL_LABEL}'].orValue('')" for one in ("oldObject", "object"))  # fmt: skip
+    before, after = (f"{one}.metadata.?labels[?'{vocabulary.TTL_LABEL}'].orValue('')" for one in ("oldObject", "object"))  # fmt: skip
     both = f"[{before}, {after}]"
     length, date = "'^([0-9]+[hms])+$'", "'^[0-9]{4}-[0-9]{2}-[0-9]{2}$'"
     nearer = (
@@ -228,12 +227,14 @@ def _labels(namespace: str) -> Object:
 
     What our accounts write is what grants and rules say, whose authors were asked about it.
     """
-    before, after = (f"{one}.metadata.?labels[?'{TTL_LABEL}'].orValue('')" for one in _STATES)
+    before, after = (
+        f"{one}.metadata.?labels[?'{vocabulary.TTL_LABEL}'].orValue('')" for one in _STATES
+    )
     return _deleting(
         "kpolicy-ttl-labels",
         f"{after} == '' || ({_UPDATE} && {before} == {after})",
-        f"only who may delete an object may set its label {TTL_LABEL}",
-        TTL_LABEL,
+        f"only who may delete an object may set its label {vocabulary.TTL_LABEL}",
+        vocabulary.TTL_LABEL,
         [account_user(namespace, job) for job in (Job.BACKGROUND, Job.GRANTS)],
     )
 
@@ -244,7 +245,7 @@ def _origins(namespace: str) -> Object:
     same = f"[{', '.join(map(repr, ORIGIN))}].all(k, {before}[?k] == {after}[?k])"
     return _deleting(
         "kpolicy-generate-labels",
-        f"{after}[?'{MANAGED_BY}'].orValue('') != 'kyverno' || !('{POLICY_NAME}' in {after}) || ({_UPDATE} && {same})",
+        f"{after}[?'{vocabulary.MANAGED_BY}'].orValue('') != 'kyverno' || !('{POLICY_NAME}' in {after}) || ({_UPDATE} && {same})",
         "only who may delete an object may say which rule made it",
         POLICY_NAME,
         [account_user(namespace, Job.BACKGROUND)],

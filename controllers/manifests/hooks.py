@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from .bundle import blocking, kinds
-from .choice import DEFAULT, Choice
+from .choice import DEFAULT, Choice, labels_of
 from .deploy import NAME, UNPRIVILEGED_CONTAINER, UNPRIVILEGED_POD
 from .rbac import GROUP
 from .rbac.rules import rule
@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
 LEAVE, BRING_KINDS = "leave", "bring-kinds"
 """What `python -m controllers.installation` is told to do."""
-_LABELS: Final = {
-    "app.kubernetes.io/component": "installation",
-    "app.kubernetes.io/instance": "kyverno",
-    "app.kubernetes.io/part-of": "kyverno",
-}
+_LABELS: Final = labels_of("installation")
 _LONGEST: Final = 240
 
 

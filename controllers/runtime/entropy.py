@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from controllers.kube import AlreadyExists, Client, KubeError, NotFound
 from controllers.kube.kinds import SECRETS
 from controllers.manifests.written import REVIEW_KEY
+from engine import vocabulary
 
 if TYPE_CHECKING:
     from engine.model import Object
@@ -51,7 +52,7 @@ async def _create(client: Client, namespace: str) -> Object:
         "metadata": {
             "name": REVIEW_KEY,
             "namespace": namespace,
-            "labels": {"app.kubernetes.io/managed-by": "kpolicy"},
+            "labels": {**vocabulary.BY_KPOLICY},
         },
         "type": "Opaque",
         "data": {_FIELD: fresh},

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.vocabulary import SERVICE_ACCOUNT
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from engine.model import Json, Object
-
-_ACCOUNT = "system:serviceaccount:"
 
 
 class Bindings:
@@ -69,6 +69,6 @@ def _subjects(subjects: Iterable[Mapping[str, Json]], namespace: str) -> Iterato
     for subject in subjects:
         name = subject.get("name")
         if subject.get("kind") == "ServiceAccount":
-            yield f"User:{_ACCOUNT}{subject.get('namespace') or namespace}:{name}"
+            yield f"User:{SERVICE_ACCOUNT}{subject.get('namespace') or namespace}:{name}"
         else:
             yield f"{subject.get('kind')}:{name}"

@@ -16,6 +16,7 @@ import orjson
 
 from controllers.kube import AlreadyExists, Client, Clock, NotFound
 from controllers.kube.kinds import SECRETS
+from engine import vocabulary
 from engine.codes import Key
 from engine.codes.minting import ALPHABET
 from engine.lang import rfc3339
@@ -138,7 +139,7 @@ def _document(namespace: str, keys: tuple[Key, ...], now: datetime) -> Object:
         "metadata": {
             "name": SECRET_NAME,
             "namespace": namespace,
-            "labels": {"app.kubernetes.io/managed-by": "kpolicy"},
+            "labels": {**vocabulary.BY_KPOLICY},
             "annotations": {ROTATED_AT: rfc3339.write(now)},
         },
         "type": "Opaque",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from engine import vocabulary
 from engine.model import Json, Object, Policy, RuleResult, RuleType, Status
 from engine.model.kinds import BY_NAME, CEL_KINDS, NATIVE, identity
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
 
     from controllers.kube.kinds import ReportKinds
 
-MANAGED_BY: Final = {"app.kubernetes.io/managed-by": "kyverno"}
-DISABLED: Final = "reports.kyverno.io/disabled"
 MOST_ROWS: Final = 500
 """Rows of one report; beyond it the report says that it is not whole."""
 
@@ -30,18 +29,14 @@ UNREPORTED_KINDS: Final = frozenset(
 )  # fmt: skip
 NOTHING_TO_CHANGE: Final = "no patches applied"
 _STATUSES: Final = ("pass", "fail", "warn", "error", "skip")
-_ANNOTATIONS: Final = {
-    "category": "policies.kyverno.io/category",
-    "severity": "policies.kyverno.io/severity",
-}
-_SCORED: Final = "policies.kyverno.io/scored"
+_ANNOTATIONS: Final = {"category": vocabulary.CATEGORY, "severity": vocabulary.SEVERITY}
 
 Row = dict[str, Any]
 
 
 def is_reported(policy: Policy) -> bool:
     """Tell whether a policy's results go into reports at all (row R-09)."""
-    return DISABLED not in policy.labels
+    return vocabulary.UNREPORTED not in policy.labels
 
 
 def rows_of(
@@ -64,7 +59,7 @@ def rows_of(
 
 def row_of(result: RuleResult, policy: Policy, at: datetime) -> Row:
     """Return the row of one result (rows R-02 to R-05); a policy written in CEL has no rule to name."""
-    is_scored = policy.annotations.get(_SCORED) != "false"
+    is_scored = policy.annotations.get(vocabulary.SCORED) != "false"
     status = result.status
     if status is Status.FAIL and not is_scored:
         status = Status.WARN
@@ -194,7 +189,7 @@ def report_of(
     made: Object = {
         **{key: value for key, value in old.items() if key in ("resourceVersion", "uid")},
         "name": metadata.get("uid"),
-        "labels": {**(old.get("labels") or {}), **MANAGED_BY},
+        "labels": {**(old.get("labels") or {}), **vocabulary.BY_KYVERNO},
         "ownerReferences": [{key: scope.get(key) for key in ("apiVersion", "kind", "name", "uid")}],
     }
     if namespace:

@@ -32,7 +32,7 @@ MOST_MINTED: Final = 30
 """Codes that somebody is offered in a minute."""
 COUNTS: Final = "kpolicy.io/codes"
 """Annotation with the counts: by what happened and by ten seconds and day, numbered from 1970."""
-LABELS: Final = {"app.kubernetes.io/managed-by": "kpolicy", vocabulary.KIND: "codes"}
+LABELS: Final = {**vocabulary.BY_KPOLICY, vocabulary.KIND: "codes"}
 TICK, DAY = 10, 86_400
 TICKS: Final = 6
 """Ticks of ten seconds that make a minute."""

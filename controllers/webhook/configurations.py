@@ -44,7 +44,6 @@ _ALL: Final = "all"
 
 _LONGEST_NAME: Final = 253
 _SECONDS, _MOST_SECONDS, _NOTE_SECONDS = 10, 30, 5
-_TTL: Final = "cleanup.kyverno.io/ttl"
 _GENERATES: Final = {"name": "generates", "expression": "object.?spec.?rules.orValue([]).exists(r, has(r.generate))"}  # fmt: skip
 
 _BOOTSTRAP: Final = (
@@ -265,7 +264,7 @@ def _fixed(address: Address, settings: Configuration) -> list[Object]:
     """Return the configurations that do not depend on policies; those with nothing to ask are there for their names."""
     validator = f"{address.service}.{address.namespace}.svc"
     cleanup = f"kyverno-cleanup-controller.{address.namespace}.svc"
-    labelled = {"matchExpressions": [{"key": _TTL, "operator": "Exists"}]}
+    labelled = {"matchExpressions": [{"key": vocabulary.TTL_LABEL, "operator": "Exists"}]}
     ttl = _validator(cleanup, "/verifyttl", IGNORE, ANY, [ANY], address)
     policies, of_cel = (
         _validator(
@@ -326,7 +325,7 @@ def _noting(address: Address) -> list[Object]:
         *({**every, "apiGroups": [group], "resources": sorted(one.plural for one in KINDS if one.group == group)}
           for group in (CLASSIC_GROUP, CEL_GROUP)),
     ]  # fmt: skip
-    labelled = {"matchExpressions": [{"key": _TTL, "operator": "Exists"}]}
+    labelled = {"matchExpressions": [{"key": vocabulary.TTL_LABEL, "operator": "Exists"}]}
     marked = _validator("audit-cleanup.kpolicy.svc", "/auditnote", IGNORE, ANY, [ANY], address)
     kept = {"sideEffects": "NoneOnDryRun", "timeoutSeconds": _NOTE_SECONDS}
     return [{**made, **kept, "rules": rules}, {**marked, **kept, "objectSelector": labelled}]

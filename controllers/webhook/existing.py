@@ -12,6 +12,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.store.grants import GrantPolicies
+from engine import vocabulary
 from engine.codes import is_left_as_it_was
 from engine.errors import EngineError
 from engine.grants.requests import covers
@@ -31,7 +32,7 @@ NOT_FORGIVEN: Final = (
     "the object broke this rule before, which is forgiven only while the update leaves it as it is, "
     "because exceptions from this rule are granted on request"
 )
-_ACCOUNT: Final = "system:serviceaccount:kube-system:"
+_ACCOUNT: Final = f"{vocabulary.SERVICE_ACCOUNT}kube-system:"
 _CONTROL_PLANE: Final = frozenset(
     {"system:apiserver", "system:kube-controller-manager", "system:kube-scheduler"}
 )

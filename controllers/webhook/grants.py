@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from engine.grants import Grant, GrantPolicy
     from engine.model import Json, Object
 
-_SERVICE_ACCOUNT = "system:serviceaccount:"
 _log = logging.getLogger(__name__)
 
 
@@ -227,7 +226,7 @@ def _wrong_decision(one: Mapping[str, Any], requester: str, user: Mapping[str, A
     if one.get("verdict") == "approve":
         if name == requester:
             yield "nobody approves an own request"
-        if name.startswith(_SERVICE_ACCOUNT):
+        if name.startswith(vocabulary.SERVICE_ACCOUNT):
             yield "a service account cannot approve"
 
 

@@ -20,9 +20,9 @@ from controllers.store.uses import CodeUseRecord, Uses, use_key
 from engine import codes
 from engine.codes.minting import MAX_NUMBER
 from engine.errors import EngineError
-from engine.grants.approvals import SERVICE_ACCOUNT
 from engine.grants.blocks import block_key
 from engine.grants.requests import covers, lets_ask
+from engine.vocabulary import SERVICE_ACCOUNT
 
 from . import code_bindings
 from .approvals import Approvals

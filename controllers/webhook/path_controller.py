@@ -299,7 +299,7 @@ def _document(namespace: str, shared: Shared) -> Object:
         "metadata": {
             "name": CALLERS,
             "namespace": namespace,
-            "labels": {"app.kubernetes.io/managed-by": "kpolicy"},
+            "labels": {**vocabulary.BY_KPOLICY},
             "annotations": {vocabulary.OWNER: "kpolicy"},
         },
         "type": "Opaque",

@@ -20,7 +20,7 @@ from controllers.kube.kinds import VALIDATING_WEBHOOKS
 from controllers.runtime.bounded_evaluation import PROCESS
 from controllers.store.exceptions import read_cel_exception
 from controllers.store.policies import is_cel, match_conditions, read_policy
-from engine import lint
+from engine import lint, vocabulary
 from engine.cleanup import ttl
 from engine.cleanup.plan import names_of
 from engine.errors import EngineError
@@ -265,7 +265,7 @@ class PolicyValidator:
         if not await self.authors.may(asked.user, request):
             raise Refused(
                 f"metadata.labels: `{asked.user.get('username')}` may not delete this object, so may not set"
-                f" the label {ttl.TTL_LABEL} by which it would be deleted; ask somebody who may"
+                f" the label {vocabulary.TTL_LABEL} by which it would be deleted; ask somebody who may"
             )
 
     async def _check_conditions(self, policy: Policy) -> None:
@@ -391,4 +391,4 @@ def _meaning(obj: Object) -> Json:
 
 
 def _ttl_of(obj: Object) -> Json:
-    return ((obj.get("metadata") or {}).get("labels") or {}).get(ttl.TTL_LABEL)
+    return ((obj.get("metadata") or {}).get("labels") or {}).get(vocabulary.TTL_LABEL)

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Final
 from engine.errors import EvaluationError
 from engine.fields import part
 from engine.lang import duration, rfc3339
+from engine.vocabulary import TTL_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from engine.model import Object
 
-TTL_LABEL: Final = "cleanup.kyverno.io/ttl"
 _DELETING: Final = ("cleanup.kyverno.io", "generate.kyverno.io")
 """Groups of labels by which we delete objects: at a time, or with the rule that is said to have made them."""
 _POD: Final = ("template", "metadata", "labels")

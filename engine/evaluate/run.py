@@ -14,6 +14,7 @@ from engine.lang.jmes.errors import Env
 from engine.lang.variables import Scope
 from engine.model import Json, Object, Policy, Review, RuleResult, RuleType, Status
 from engine.record import replace
+from engine.vocabulary import SERVICE_ACCOUNT
 
 from .answers import LOST
 from .inputs import Inputs, dotted_path
@@ -205,8 +206,6 @@ def _is_lost(results: tuple[RuleResult, ...]) -> bool:
 
 # The data under `request`, `images` and the service account names, as policies see one review (row V-08).
 
-_ACCOUNT = "system:serviceaccount:"
-
 
 def images_in(
     obj: Object, extractors: Json = None, registry: RegistryDefaults | None = None
@@ -257,7 +256,7 @@ def _namespace(review: Review) -> str:
 
 
 def _add_service_account(data: dict[str, Json], username: str) -> None:
-    account = username.removeprefix(_ACCOUNT) if username.startswith(_ACCOUNT) else ""
+    account = username.removeprefix(SERVICE_ACCOUNT) if username.startswith(SERVICE_ACCOUNT) else ""
     namespace, colon, name = account.partition(":")
     data["serviceAccountName"] = name if colon else ""
     data["serviceAccountNamespace"] = namespace if colon else ""

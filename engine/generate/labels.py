@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from engine.vocabulary import LABELS_SOURCES
+from engine.vocabulary import LABELS_SOURCES, MANAGED_BY
 
 if TYPE_CHECKING:
     from engine.model import Object, Policy, Review
 
-MANAGED_BY = "app.kubernetes.io/managed-by"
 PREFIX = "generate.kyverno.io/"
 POLICY_NAME = f"{PREFIX}policy-name"
 SOURCE_UID = f"{PREFIX}source-uid"
+SOURCE_NAMESPACE = f"{PREFIX}source-namespace"
 MAX_LABEL = 63
 _VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?")
 """What a server takes as the value of a label."""
@@ -81,7 +81,7 @@ def source_labels(source: Object) -> dict[str, str]:
     return {
         f"{PREFIX}source-group": group,
         f"{PREFIX}source-kind": str(source.get("kind", "")),
-        f"{PREFIX}source-namespace": str(metadata.get("namespace") or ""),
+        SOURCE_NAMESPACE: str(metadata.get("namespace") or ""),
         SOURCE_UID: str(metadata.get("uid") or ""),
         f"{PREFIX}source-version": version,
     }

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.record import record
+from engine.vocabulary import SERVICE_ACCOUNT
 
 if TYPE_CHECKING:
     from .model import Approvers, Decision, Grant, GrantPolicy
-
-SERVICE_ACCOUNT = "system:serviceaccount:"
 
 
 @record

@@ -12,7 +12,6 @@ from base64 import b32encode
 from typing import TYPE_CHECKING, Final
 
 from engine import vocabulary
-from engine.cleanup.ttl import TTL_LABEL
 from engine.lang import rfc3339
 from engine.model.kinds import BY_NAME, CEL_GROUP, CLASSIC_GROUP, is_of_cel
 from engine.reach import EXCEPTION_KIND
@@ -65,8 +64,8 @@ def exception_of(grant: Grant, expires_at: datetime) -> Object:
             "name": exception_name(grant.name),
             "namespace": grant.namespace,
             "labels": {
-                "app.kubernetes.io/managed-by": "kpolicy",
-                TTL_LABEL: expires_at.strftime("%Y-%m-%dT%H%M%SZ"),
+                **vocabulary.BY_KPOLICY,
+                vocabulary.TTL_LABEL: expires_at.strftime("%Y-%m-%dT%H%M%SZ"),
             },
             "annotations": {
                 vocabulary.EXPIRES_AT: _text(expires_at),

@@ -14,8 +14,9 @@ from engine.errors import PolicyError
 from engine.fields import part
 from engine.lang import rfc3339, wildcard
 from engine.record import record
+from engine.vocabulary import SERVICE_ACCOUNT
 
-from .approvals import SERVICE_ACCOUNT, is_on_a_level
+from .approvals import is_on_a_level
 from .model import GrantPolicy, length_text
 from .requests import concerns, covers
 from .subjects import Refusal

@@ -295,7 +295,7 @@ def _check_end(exc: CelException) -> Iterator[Finding]:
         if text and rfc3339.read(text) is None:
             yield invalid(path, text, "must be an instant as in RFC 3339, with a time zone")
     if said := ttl.warning({"metadata": {"labels": dict(exc.labels)}}):
-        yield warning(f"metadata.labels.{ttl.TTL_LABEL}", said)
+        yield warning(f"metadata.labels.{vocabulary.TTL_LABEL}", said)
 
 
 def _binding_findings(binding: Binding) -> Iterator[Finding]:

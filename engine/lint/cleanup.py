@@ -107,4 +107,4 @@ def _check_end(exc: PolicyException) -> Iterator[Finding]:
             text = "must be an instant as in RFC 3339, with a time zone"
             yield invalid(f"metadata.annotations.{vocabulary.EXPIRES_AT}", written or "", text)
     if said := ttl.warning({"metadata": {"labels": dict(exc.labels)}}):
-        yield warning(f"metadata.labels.{ttl.TTL_LABEL}", said)
+        yield warning(f"metadata.labels.{vocabulary.TTL_LABEL}", said)

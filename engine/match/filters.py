@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.lang import wildcard
 from engine.record import record
+from engine.vocabulary import SERVICE_ACCOUNT
 
 from .combine import every
 from .kinds import compile_kinds, parse_kind, plain_kinds
@@ -198,8 +199,6 @@ def _user_check(test: UserTest, use: Use, *, has_resources: bool) -> Test:
 # all given ones must match, inside one list any entry. What an unknown requester means differs by place and is decided by
 # the caller.
 
-_SERVICE_ACCOUNT = "system:serviceaccount:"
-
 
 def compile_users(block: Block) -> tuple[tuple[str, UserTest], ...]:
     """Compile the user filters of one block into (what does not match, test) pairs.
@@ -242,9 +241,9 @@ def _service_account(namespace: str, name: str) -> UserTest:
     in_namespace, is_name = wildcard.compiled(namespace), wildcard.compiled(name)
 
     def test(user: UserInfo) -> bool:
-        if not user.username.startswith(_SERVICE_ACCOUNT):
+        if not user.username.startswith(SERVICE_ACCOUNT):
             return False
-        parts = user.username[len(_SERVICE_ACCOUNT) :].split(":")
+        parts = user.username[len(SERVICE_ACCOUNT) :].split(":")
         return len(parts) == 2 and in_namespace(parts[0]) and is_name(parts[1])
 
     return test

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from engine import vocabulary
 from engine.errors import EngineError
 from engine.fields import part
 from engine.model.kinds import BY_NAME, CEL_GROUP
@@ -24,10 +25,9 @@ NATIVE_KINDS: Final[Mapping[str, str]] = {
 }
 """The kinds of policies that there may be native ones for, and of which kind those are."""
 
-LABELS: Final = {"app.kubernetes.io/managed-by": "kyverno"}
+LABELS: Final = vocabulary.BY_KYVERNO
 _SWITCHES: Final = {VALIDATING: "validatingAdmissionPolicy", MUTATING: "mutatingAdmissionPolicy"}
 _CEL_VERSION: Final = f"{CEL_GROUP}/v1beta1"
-_UNREPORTED: Final = "reports.kyverno.io/disabled"
 
 
 class NotNative(EngineError):  # noqa: N818 - it names the verdict
@@ -91,8 +91,8 @@ def is_made_from(obj: Object, policy: Policy) -> bool:
 def documents(policy: Policy, spec: Block, binding: Block) -> Documents:
     """Return the native policy and its binding with these specs, owned by the policy that they stand for."""
     (kind, name), (binding_kind, binding_name) = names_of(policy)
-    unreported = policy.labels.get(_UNREPORTED)
-    labels = {**LABELS, **({_UNREPORTED: unreported} if unreported is not None else {})}
+    unreported = policy.labels.get(vocabulary.UNREPORTED)
+    labels = {**LABELS, **({vocabulary.UNREPORTED: unreported} if unreported is not None else {})}
     owners = [_owner(policy)]
     return Documents(
         policy={

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from engine import vocabulary
 from engine.fields import part
 from engine.record import record, replace
 from kubectl_kpolicy.cluster.violations import is_failure, rows_of_report
@@ -167,8 +168,8 @@ def _result(row: Result) -> Object:
         "rule": row.result.rule,
         "result": row.status,
         "message": row.result.message,
-        "severity": str(annotations.get("policies.kyverno.io/severity") or ""),
-        "category": str(annotations.get("policies.kyverno.io/category") or ""),
+        "severity": str(annotations.get(vocabulary.SEVERITY) or ""),
+        "category": str(annotations.get(vocabulary.CATEGORY) or ""),
         "properties": {**row.result.properties, **({"exceptions": names} if names else {})},
         "source": "kpolicy",
     }

@@ -79,7 +79,6 @@ class Destination:
 # Unlike Kyverno's CLI, results of namespaced policies are taken too, and one exception names all failing rules of a policy
 # on an object.
 
-TTL_LABEL = "cleanup.kyverno.io/ttl"
 _POD_MAKERS = {
     "CronJob": ["CronJob", "Job", "Pod"],
     "Deployment": ["Deployment", "ReplicaSet", "Pod"],
@@ -115,7 +114,7 @@ def _exception(rows: list[Row], ttl: str) -> dict[str, Any]:
         "kind": "PolicyException",
         "metadata": {
             "name": "-".join(part for part in parts if part)[:253],
-            "labels": {TTL_LABEL: ttl},
+            "labels": {vocabulary.TTL_LABEL: ttl},
         },
         "spec": {
             "exceptions": [{"policyName": rows[0].policy.key, "ruleNames": rules}],

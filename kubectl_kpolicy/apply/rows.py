@@ -89,7 +89,7 @@ def _plain_table(outcome: Outcome) -> Table:
             row.result.rule,
             row.resource,
             "Enforce" if row.result.enforce else "Audit",
-            str(row.policy.annotations.get("policies.kyverno.io/severity") or "-"),
+            str(row.policy.annotations.get(vocabulary.SEVERITY) or "-"),
             row.result.message,
         )
     return table
@@ -175,9 +175,9 @@ def _findings(outcome: Outcome) -> list[findings.Finding]:
     return [
         findings.Finding(
             rule=f"{row.policy.key}/{row.result.rule}",
-            description=str(row.policy.annotations.get("policies.kyverno.io/description") or ""),
+            description=str(row.policy.annotations.get(vocabulary.DESCRIPTION) or ""),
             level=findings.level_of(
-                row.status, str(row.policy.annotations.get("policies.kyverno.io/severity") or "")
+                row.status, str(row.policy.annotations.get(vocabulary.SEVERITY) or "")
             ),
             message=row.result.message or row.status,
             resource=row.resource,

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.model import Policy, RuleResult, RuleType, Status
+from engine.vocabulary import SCORED
 
 if TYPE_CHECKING:
     from .processor import PolicyAnswer
-
-SCORED = "policies.kyverno.io/scored"
 
 
 def shown_status(policy: Policy, result: RuleResult, *, audit_warn: bool = False) -> Status:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
+from engine import vocabulary
 from engine.record import record
 from kubectl_kpolicy.output.rows import SEVERITIES, severity_rank
 from kubectl_kpolicy.session.kept import seen_path
@@ -131,10 +132,7 @@ def compliance(world: ClusterCache) -> list[Framework]:
 def _compliance(world: ClusterCache) -> list[Framework]:
     categories = {
         policy_identity(policy): str(
-            ((policy.get("metadata") or {}).get("annotations") or {}).get(
-                "policies.kyverno.io/category"
-            )
-            or ""
+            ((policy.get("metadata") or {}).get("annotations") or {}).get(vocabulary.CATEGORY) or ""
         )
         for policy in every_policy(world)
     }

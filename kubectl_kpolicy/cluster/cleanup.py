@@ -10,9 +10,10 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from engine.cleanup.holds import Hold, hold_on_object, hold_on_run, takes_place
-from engine.cleanup.ttl import PROPAGATION_ANNOTATION, TTL_LABEL
+from engine.cleanup.ttl import PROPAGATION_ANNOTATION
 from engine.errors import EngineError
 from engine.fields import items, part, word
+from engine.vocabulary import TTL_LABEL
 from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+from engine import vocabulary
 from engine.fields import items, part, word
 from engine.record import record
 from kubectl_kpolicy.cluster import celkinds
@@ -124,7 +125,7 @@ def rule_of(policy: Object, name: str) -> Object | None:
 def hint(row: Row, world: ClusterCache) -> str:
     """Return what the policy's author says about it, or the rule's message."""
     policy = policy_of(row, world)
-    said = word(policy or {}, "metadata", "annotations", "policies.kyverno.io/description")
+    said = word(policy or {}, "metadata", "annotations", vocabulary.DESCRIPTION)
     return said or row.text("message") or "the policy says nothing about how to mend it"
 
 

@@ -11,6 +11,7 @@ from controllers.kube.errors import Invalid, KubeError, NotFound
 from controllers.kube.kinds import CONFIG_MAPS, Kind
 from controllers.kube.paths import field_tests
 from engine.record import record, replace
+from engine.vocabulary import TTL_LABEL
 
 from . import celkinds
 from .cache import ClusterCache, Problem, Trouble
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from controllers.kube import Client
     from engine.model import Object
 
-TTL_LABEL = "cleanup.kyverno.io/ttl"
 _AT_ONCE = 8
 _ANY = Kind("", "v1", "kinds", "Kind")
 

@@ -130,11 +130,11 @@ class Planner:
 
     async def of_label(self, obj: Object, at: datetime | None) -> Planned:
         """Return what becomes of an object with a TTL label; raises KubeError."""
-        from engine.cleanup.ttl import TTL_LABEL, propagation
+        from engine.cleanup.ttl import propagation
 
         hold = hold_on_object(obj, self._now)
         kept = out_of_reach(Effect.EXPIRE, target_of(obj)) or ("its label cannot be read" if at is None else hold.reason if hold else "")  # fmt: skip
-        label = f"label ttl={word(obj, 'metadata', 'labels', TTL_LABEL)}"
+        label = f"label ttl={word(obj, 'metadata', 'labels', vocabulary.TTL_LABEL)}"
         return await self._planned(obj, label, at, propagation(obj), goes=not kept, reason=kept or "its label says so")  # fmt: skip
 
     async def _configuration(self) -> Configuration:

@@ -34,7 +34,6 @@ POLICIES: Final = Kind(_GROUP, "v1", "validatingadmissionpolicies", "ValidatingA
 BINDINGS: Final = Kind(_GROUP, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", False)  # fmt: skip
 _FIX: Final = "kubectl kpolicy install | kubectl apply --server-side --force-conflicts -f -"
 _CEL_HOOK: Final = "kyverno-cel-exception-validating-webhook-cfg"
-_PREFIX: Final = "system:serviceaccount:"
 _SERVERS: Final = {"matchPolicy": "Equivalent", "scope": "*"}
 """What an API server adds to a policy that does not say it, and that changes nothing."""
 
@@ -68,8 +67,11 @@ def _told(world: ClusterCache) -> Mapping[str, str]:
 def _namespace(world: ClusterCache, users: Mapping[str, str]) -> str:
     """Return where the controllers live: by their accounts, else by the service that webhooks name."""
     for user in users.values():
-        if user.startswith(_PREFIX) and user.rpartition(":")[2] in ACCOUNTS.values():
-            return user.removeprefix(_PREFIX).partition(":")[0]
+        if (
+            user.startswith(vocabulary.SERVICE_ACCOUNT)
+            and user.rpartition(":")[2] in ACCOUNTS.values()
+        ):
+            return user.removeprefix(vocabulary.SERVICE_ACCOUNT).partition(":")[0]
     for hook in _our_hooks(world):
         for one in items(hook, "webhooks"):
             if namespace := word(one, "clientConfig", "service", "namespace"):

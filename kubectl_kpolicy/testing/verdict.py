@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from engine.fields import part
 from engine.model import Object, Status
 from engine.record import record
+from engine.vocabulary import MANAGED_BY
 from kubectl_kpolicy.apply.names import identity, labels_of, resource_path
 
 if TYPE_CHECKING:
@@ -120,7 +121,6 @@ def _row(
 # Labels that generation puts on its objects do not count, empty parts equal absent ones, and a number is equal to the same
 # number written otherwise.
 
-_MANAGED_BY = "app.kubernetes.io/managed-by"
 _GENERATED = "generate.kyverno.io/"
 
 
@@ -152,7 +152,7 @@ def _tidy(obj: Object) -> Any:
         kept = {
             key: value
             for key, value in labels.items()
-            if not key.startswith(_GENERATED) and (key, value) != (_MANAGED_BY, "kyverno")
+            if not key.startswith(_GENERATED) and (key, value) != (MANAGED_BY, "kyverno")
         }
         obj = {**obj, "metadata": {**part(obj, "metadata"), "labels": kept}}
     return _filled(obj)

@@ -8,7 +8,11 @@ from engine import vocabulary
 
 from .source import ROOT, modules, shown, tree
 
-WORDS = {value for name, value in vars(vocabulary).items() if name.isupper()}
+WORDS = {
+    value
+    for name, value in vars(vocabulary).items()
+    if name.isupper() and isinstance(value, str | tuple)
+}
 HOME = ROOT / "engine" / "vocabulary.py"
 INSTANTS = {
     ROOT / "engine" / "lang" / "rfc3339.py",

@@ -20,9 +20,10 @@ from controllers.loops.announcing import announce
 from controllers.loops.counting import counted
 from controllers.store.events import about_object, cleaned_up
 from engine.cleanup.holds import hold_on_object
-from engine.cleanup.ttl import TTL_LABEL, due_at, propagation
+from engine.cleanup.ttl import due_at, propagation
 from engine.errors import EngineError, EvaluationError
 from engine.reach import Effect, Target, out_of_reach
+from engine.vocabulary import TTL_LABEL
 
 from .deleting import LONGEST_SLEEP, delete
 

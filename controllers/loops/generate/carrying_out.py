@@ -16,7 +16,7 @@ from controllers.runtime.evaluating import evaluate_with
 from controllers.store.cel_policies import is_of_cel
 from controllers.store.events import made as made_notes
 from engine.errors import EngineError, EvaluationError
-from engine.generate.labels import SOURCE_UID, labelled, labels_sources
+from engine.generate.labels import SOURCE_NAMESPACE, SOURCE_UID, labelled, labels_sources
 from engine.model import Object, Review, RuleResult, RuleType, Status
 
 from .content import with_texts
@@ -131,7 +131,7 @@ class Generator:
                 await self._mark_source(uid, obj)
 
     async def _mark_source(self, uid: str, copy: Object) -> None:
-        namespace = copy["metadata"]["labels"].get("generate.kyverno.io/source-namespace", "")
+        namespace = copy["metadata"]["labels"].get(SOURCE_NAMESPACE, "")
         client = self._context.client
         try:
             kind = await self._context.kind_of_object(copy)

@@ -9,7 +9,7 @@ from controllers.kube.events import reference
 from controllers.loops.rules import synchronizes, uses_apply
 from controllers.store.cel_policies import is_of_cel
 from engine.errors import EvaluationError
-from engine.generate.labels import SOURCE_UID
+from engine.generate.labels import SOURCE_NAMESPACE, SOURCE_UID
 from engine.reach import Effect, out_of_reach, target_of
 
 from .content import is_as_wanted, replaced
@@ -105,7 +105,7 @@ class Downstreams:
                 await self.delete(obj)
 
     async def _has_source(self, obj: Object, labels: dict[str, str]) -> bool:
-        namespace = labels.get("generate.kyverno.io/source-namespace", "")
+        namespace = labels.get(SOURCE_NAMESPACE, "")
         kind = await self._context.kind_of_object(obj)
         page = await self._client.list_all(kind, namespace, metadata_only=True)
         return any(one["metadata"].get("uid") == labels[SOURCE_UID] for one in page.items)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from controllers.store.cel_policies import is_of_cel
-from engine.generate.labels import MANAGED_BY, MAX_LABEL, PREFIX, SOURCE_UID
-from engine.vocabulary import TRIGGER_UID
+from engine.generate.labels import MAX_LABEL, PREFIX, SOURCE_UID
+from engine.vocabulary import MANAGED_BY, TRIGGER_UID
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

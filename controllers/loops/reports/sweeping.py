@@ -13,7 +13,8 @@ from controllers.kube.client import PAGE
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.native.reported import ReportedNatives
 from controllers.store.policies import is_policy
-from controllers.store.reports import MANAGED_BY, is_reported, pair_of, summary
+from controllers.store.reports import is_reported, pair_of, summary
+from engine import vocabulary
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     Speaking = dict[tuple[str, str], frozenset[str] | None]
 
-_OURS = ",".join(f"{key}={value}" for key, value in MANAGED_BY.items())
+_OURS = ",".join(f"{key}={value}" for key, value in vocabulary.BY_KYVERNO.items())
 _GONE: frozenset[str] = frozenset()
 _log = logging.getLogger(__name__)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from controllers.manifests.choice import labels_of
 from engine import vocabulary
 from engine.parse import schema
 
@@ -21,11 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["KINDS", "Column", "CustomKind", "all_kinds", "definition", "definitions", "schema_of"]
 
-LABELS = {
-    "app.kubernetes.io/component": "crds",
-    "app.kubernetes.io/instance": "kyverno",
-    "app.kubernetes.io/part-of": "kyverno",
-}
 OWNER = {vocabulary.OWNER: "kpolicy"}
 """Marks what was installed by us and not by Kyverno; detection and removal go by it."""
 
@@ -55,7 +51,7 @@ def definition(kind: CustomKind) -> Object:
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": kind.name, "labels": {**LABELS}, "annotations": {**OWNER}},
+        "metadata": {"name": kind.name, "labels": labels_of("crds"), "annotations": {**OWNER}},
         "spec": {
             "group": kind.group,
             "names": {

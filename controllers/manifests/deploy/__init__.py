@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from controllers.kube.accounts import ACCOUNTS, Job
 from controllers.manifests import alerts
 from controllers.manifests import dashboard as panels
-from controllers.manifests.choice import DEFAULT, NAMESPACE, Choice
+from controllers.manifests.choice import DEFAULT, NAMESPACE, Choice, labels_of, selector_of
 from engine import vocabulary
 
 if TYPE_CHECKING:
@@ -48,11 +48,8 @@ UNPRIVILEGED_CONTAINER: Final = {
 """What the restricted profile asks of Pods and containers, and a root that nobody writes."""
 SCRATCH: Final = {"name": "scratch", "emptyDir": {"sizeLimit": "64Mi"}}
 """The volume that every Pod of ours may write."""
-SELECTOR: Final = {
-    "app.kubernetes.io/component": "admission-controller",
-    "app.kubernetes.io/instance": "kyverno",
-}
-_LABELS: Final = {**SELECTOR, "app.kubernetes.io/part-of": "kyverno"}
+SELECTOR: Final = selector_of("admission-controller")
+_LABELS: Final = labels_of("admission-controller")
 
 RESOURCE_FILTERS: Final = (
     "[Event,*,*]", "[*/*,kube-system,*]", "[*/*,kube-public,*]", "[*/*,kube-node-lease,*]",

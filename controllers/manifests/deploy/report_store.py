@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube.kinds import CLASSIC_REPORTS, OPENREPORTS
+from controllers.manifests.choice import labels_of, selector_of
 from controllers.manifests.rbac import GROUP
 from controllers.manifests.rbac.rules import rule
 from engine import vocabulary
@@ -27,11 +28,8 @@ DSN: Final = "KPOLICY_REPORTS_DSN"
 DSN_KEY: Final = "dsn"
 FOLDER: Final = "/var/lib/kpolicy"
 DATABASE: Final = f"{FOLDER}/reports.db"
-SELECTOR: Final = {
-    "app.kubernetes.io/component": "report-store",
-    "app.kubernetes.io/instance": "kyverno",
-}
-_LABELS: Final = {**SELECTOR, "app.kubernetes.io/part-of": "kyverno"}
+SELECTOR: Final = selector_of("report-store")
+_LABELS: Final = labels_of("report-store")
 _KINDS: Final = (CLASSIC_REPORTS.namespaced, OPENREPORTS.namespaced)
 _PRIORITY: Final = 100
 _NOT_OF_A_DEFINITION: Final = {"kube-aggregator.kubernetes.io/automanaged": "false"}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import ACCOUNTS, Job
-from controllers.manifests.choice import NAMESPACE
+from controllers.manifests.choice import INSTANCE, NAMESPACE, labels_of, selector_of
 from engine.model.kinds import ASKED_KINDS, CEL_GROUP, CLASSIC_GROUP, KINDS
 
 from . import rules
@@ -26,7 +26,6 @@ PARTS: Final = {f"{job.value}-controller": job for job in Job}
 """The jobs by upstream's names for those who do them, which labels of people's rights name."""
 _WERE_ONE: Final = (Job.ADMISSION, Job.BACKGROUND)
 """Jobs of one part when upstream's rights were labelled `app: kyverno`, which are still published that way."""
-_INSTANCE: Final = {"app.kubernetes.io/instance": "kyverno"}
 
 
 def roles(namespace: str = NAMESPACE, *, with_people: bool = True) -> list[Object]:
@@ -39,14 +38,6 @@ def roles(namespace: str = NAMESPACE, *, with_people: bool = True) -> list[Objec
     return [*made, *_for_people(), *people_roles()] if with_people else made
 
 
-def _labels(part: str) -> dict[str, str]:
-    return {
-        "app.kubernetes.io/component": part,
-        **_INSTANCE,
-        "app.kubernetes.io/part-of": "kyverno",
-    }
-
-
 def _account(namespace: str, job: Job) -> Object:
     """Return the account of a job; only that of admission has Pods, which need to find its token."""
     made: Object = {
@@ -55,7 +46,7 @@ def _account(namespace: str, job: Job) -> Object:
         "metadata": {
             "name": ACCOUNTS[job],
             "namespace": namespace,
-            "labels": _labels(f"{job.value}-controller"),
+            "labels": labels_of(f"{job.value}-controller"),
         },
     }
     return made if job is Job.ADMISSION else {**made, "automountServiceAccountToken": False}
@@ -68,46 +59,45 @@ def _collected(part: str) -> Object:
     """
     selectors = [
         {"matchLabels": {f"rbac.kyverno.io/aggregate-to-{part}": "true"}},
-        {"matchLabels": _labels(part)},
+        {"matchLabels": labels_of(part)},
         {
             "matchLabels": {
-                "app.kubernetes.io/component": part,
-                **_INSTANCE,
+                **selector_of(part),
                 "app.kubernetes.io/name": f"kyverno-{part}",
             }
         },
     ]
     if PARTS[part] in _WERE_ONE:
-        selectors.append({"matchLabels": {"app": "kyverno", **_INSTANCE}})
+        selectors.append({"matchLabels": {"app": "kyverno", **INSTANCE}})
     return {
-        **_head("ClusterRole", f"kyverno:{part}", {**_INSTANCE}),
+        **_head("ClusterRole", f"kyverno:{part}", {**INSTANCE}),
         "aggregationRule": {"clusterRoleSelectors": selectors},
     }
 
 
 def _core(part: str, job: Job) -> Object:
     return {
-        **_head("ClusterRole", f"kyverno:{part}:core", _labels(part)),
+        **_head("ClusterRole", f"kyverno:{part}:core", labels_of(part)),
         "rules": list(rules.CLUSTER[job]),
     }
 
 
 def _cluster_binding(part: str, job: Job, namespace: str) -> Object:
     return {
-        **_head("ClusterRoleBinding", f"kyverno:{part}", _labels(part)),
+        **_head("ClusterRoleBinding", f"kyverno:{part}", labels_of(part)),
         "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": f"kyverno:{part}"},
         "subjects": [_subject(namespace, job)],
     }
 
 
 def _own_role(part: str, permitted: Sequence[Object], namespace: str) -> Object:
-    made = _head("Role", f"kyverno:{part}", _labels(part))
+    made = _head("Role", f"kyverno:{part}", labels_of(part))
     made["metadata"]["namespace"] = namespace
     return {**made, "rules": list(permitted)}
 
 
 def _own_binding(part: str, job: Job, namespace: str) -> Object:
-    made = _head("RoleBinding", f"kyverno:{part}", _labels(part))
+    made = _head("RoleBinding", f"kyverno:{part}", labels_of(part))
     made["metadata"]["namespace"] = namespace
     return {
         **made,
@@ -151,7 +141,7 @@ def _for_people() -> list[Object]:
 
 
 def _people_role(to: str, name: str, permitted: list[Object]) -> Object:
-    labels = {**_labels("rbac"), f"rbac.authorization.k8s.io/aggregate-to-{to}": "true"}
+    labels = {**labels_of("rbac"), f"rbac.authorization.k8s.io/aggregate-to-{to}": "true"}
     return {**_head("ClusterRole", f"kyverno:rbac:{to}:{name}", labels), "rules": permitted}
 
 
@@ -176,12 +166,6 @@ def _head(kind: str, name: str, labels: dict[str, str]) -> Object:
 _GROUP: Final = "kpolicy.io"
 _WRITTEN: Final = (*(one.plural for one in KINDS), "globalcontextentries")
 """What is written by authors, who may do themselves what it does, except for those who may `bypass` that."""
-
-_LABELS: Final = {
-    "app.kubernetes.io/component": "rbac",
-    "app.kubernetes.io/instance": "kyverno",
-    "app.kubernetes.io/part-of": "kyverno",
-}
 
 
 def people_roles() -> list[Object]:
@@ -209,7 +193,7 @@ def people_roles() -> list[Object]:
 
 
 def _role(name: str, rules: list[Object], collected_by: str = "") -> Object:
-    labels = dict(_LABELS)
+    labels = labels_of("rbac")
     if collected_by:
         labels[f"rbac.authorization.k8s.io/aggregate-to-{collected_by}"] = "true"
     return {

@@ -10,6 +10,7 @@ import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from engine import vocabulary
 from engine.evaluate.lookups import ApiCallLookup, GlobalLookup, ImageLookup, Lookup, ServiceLookup
 from engine.lang.cel import CelError, lookups
 from engine.lang.cel.functions import imagenames
@@ -172,7 +173,7 @@ def _requester(question: lookups.AccessCheck, review: Review) -> dict[str, Any]:
     if question.service_account:
         namespace, _, name = question.service_account.partition("/")
         groups = ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
-        return {"user": f"system:serviceaccount:{namespace}:{name}", "groups": groups}
+        return {"user": f"{vocabulary.SERVICE_ACCOUNT}{namespace}:{name}", "groups": groups}
     user = review.user
     return {"user": user.username, "uid": user.uid, "groups": list(user.groups)}
 

@@ -11,7 +11,7 @@ import pytest
 from controllers.kube.kinds import CONFIG_MAPS
 from controllers.loops.cleanup.policies import CleanupLoop
 from controllers.loops.cleanup.ttl import TtlLoop
-from engine.cleanup.ttl import TTL_LABEL
+from engine.vocabulary import TTL_LABEL
 from kubectl_kpolicy.cluster.cleanup import cleanup_rows, hold_of
 from kubectl_kpolicy.cluster.planning import plans_of
 from tests.controllers.loops.staging import NOW, config_map, matching, scene

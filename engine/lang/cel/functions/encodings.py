@@ -23,6 +23,7 @@ from engine.lang.cel.values import (
     as_key,
     type_name,
 )
+from engine.vocabulary import SERVICE_ACCOUNT
 
 from .cluster import both_cases
 from .registry import Library
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 LIBRARY: Final = Library(cost=60)
 _MOST: Final = 8 << 20
 _GZIP_WINDOW: Final = 31
-_ACCOUNT: Final = "system:serviceaccount:"
 
 
 def plain(env: CelEnv, value: Any) -> Any:
@@ -147,8 +147,8 @@ def _without_subclasses(value: Any) -> Any:
     "parseServiceAccount(string) -> dyn", *both_cases("user.ParseServiceAccount(string) -> dyn")
 )
 def _service_account(text: str) -> dict[str, str]:
-    namespace, colon, name = text.removeprefix(_ACCOUNT).partition(":")
-    is_one = text.startswith(_ACCOUNT) and colon and namespace and name
+    namespace, colon, name = text.removeprefix(SERVICE_ACCOUNT).partition(":")
+    is_one = text.startswith(SERVICE_ACCOUNT) and colon and namespace and name
     return {"Name": name, "Namespace": namespace} if is_one else {"Name": "", "Namespace": ""}
 
 
