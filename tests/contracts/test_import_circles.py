@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KNOTS_OF_TYPES = {
-    "engine.lang.cel.arithmetic": 6,
     "kubectl_kpolicy.tui.app": 11,
 }
 """The first module of each knot, and how many modules are in it at most."""

@@ -17,8 +17,8 @@ from .values import FIRST_MOMENT, LAST_MOMENT, MAX_INT, MAX_UINT, MIN_INT, Durat
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .compiler import Compiler
-    from .env import CelEnv, Closure, Frame
+    from .compiler import Closure, Compiler, Frame
+    from .env import CelEnv
 
 _RELATIONS: Final = frozenset(("<", "<=", ">", ">="))
 

@@ -20,8 +20,7 @@ from .values import type_name
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
-    from .compiler import Compiler
-    from .env import Closure, Frame
+    from .compiler import Closure, Compiler, Frame
 
 _LONG: Final = 64
 """Length from which on a text or list costs more than the call itself."""

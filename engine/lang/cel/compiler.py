@@ -1,21 +1,26 @@
 """Syntax trees to closures: one Python function per node, called with a frame.
 
 A frame is a list: bindings, environment, then one slot for each local name, so that reading a name costs one index.
-What the nodes mean stands in the modules beside this one; here are the table of them and what is known while compiling.
+What the nodes mean stands in the modules beside this one, and `program` has the table of them; here is what is known while
+compiling.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from . import arithmetic, ast, calls, comprehensions, construction, selection
 from .errors import BudgetError, CelError, CelSyntaxError, no_overload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from .env import Closure, Frame
+    from . import ast
     from .functions.registry import Overload
+
+Frame = list[Any]
+"""Bindings at 0, the CelEnv at 1, local names from 2 on."""
+
+Closure = Callable[[Frame], Any]
+"""A compiled node."""
 
 # `&&`, `||`, `!` and `? :`, with the language's rule that a decided result absorbs errors.
 #
@@ -109,15 +114,18 @@ def compile_choice(compiler: Compiler, node: ast.Choice) -> Closure:
 class Compiler:
     """What is known while one expression is compiled: functions, local names, names of bindings.
 
-    `qualified` are names of bindings that have dots in them; `free` collects the names that bindings must have.
+    `makers` compile the nodes by their types. `qualified` are names of bindings that have dots in them; `free` collects the names
+    that bindings must have.
     """
 
     def __init__(
         self,
         source: str,
         functions: Mapping[tuple[str, bool], tuple[Overload, ...]],
+        makers: Mapping[type[ast.Node], Maker],
         qualified: frozenset[str] = frozenset(),
     ) -> None:
+        self._makers = makers
         self.source = source
         self.functions = functions
         self.qualified = qualified
@@ -127,7 +135,7 @@ class Compiler:
 
     def compile(self, node: ast.Node) -> Closure:
         """Return the closure of a node. Raises CelSyntaxError."""
-        return _COMPILERS[type(node)](self, node)
+        return self._makers[type(node)](self, node)
 
     def new_slot(self) -> int:
         """Return the index of a new place in the frame."""
@@ -152,24 +160,11 @@ class Compiler:
         return CelSyntaxError(message, self.source, node.at)
 
 
-def _literal(_compiler: Compiler, node: ast.Literal) -> Closure:
+def compile_literal(_compiler: Compiler, node: ast.Literal) -> Closure:
+    """Compile a value that is written out."""
     value = node.value
     return lambda _frame: value
 
 
-_COMPILERS: Final[dict[type[ast.Node], Callable[[Compiler, Any], Closure]]] = {
-    ast.Literal: _literal,
-    ast.Ident: selection.compile_ident,
-    ast.Select: selection.compile_select,
-    ast.Index: selection.compile_index,
-    ast.Call: calls.compile_call,
-    ast.Unary: arithmetic.compile_unary,
-    ast.Chain: arithmetic.compile_chain,
-    ast.Logic: compile_logic,
-    ast.Choice: compile_choice,
-    ast.ListLiteral: construction.compile_list,
-    ast.MapLiteral: construction.compile_map,
-    ast.MessageLiteral: construction.compile_message,
-    ast.Comprehension: comprehensions.compile_comprehension,
-    ast.Bind: comprehensions.compile_bind,
-}
+Maker = Callable[[Compiler, Any], Closure]
+"""What makes a closure of a node."""

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .ast import Bind, Comprehension
-    from .compiler import Compiler
-    from .env import Closure, Frame
+    from .compiler import Closure, Compiler, Frame
 
 
 def compile_comprehension(compiler: Compiler, node: Comprehension) -> Closure:

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .ast import ListLiteral, MapLiteral, MessageLiteral
-    from .compiler import Compiler
-    from .env import Closure, Frame
+    from .compiler import Closure, Compiler, Frame
 
 _KEYS: Final = (str, int, Uint, bool)
 

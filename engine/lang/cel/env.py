@@ -5,13 +5,15 @@ The engine has no clock and no network. Whoever evaluates brings these in, so th
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.lang.chance import Chance
 
 from .errors import BudgetError, CelError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 DEFAULT_BUDGET: Final = 10_000_000
 """Nodes and list elements one evaluation may visit; about what the API server allows one policy."""
@@ -58,12 +60,3 @@ class CelEnv:
         self.budget -= cost
         if self.budget < 0:
             raise BudgetError("operation cancelled: actual cost limit exceeded")
-
-
-# The shape of compiled expressions, for annotations: frames and closures over them.
-
-Frame = list[Any]
-"""Bindings at 0, the CelEnv at 1, local names from 2 on."""
-
-Closure = Callable[[Frame], Any]
-"""A compiled node."""

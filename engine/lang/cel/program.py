@@ -9,9 +9,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from . import arithmetic, ast, calls, comprehensions, construction, selection
 from .checker import OBJECTS, Checked, Rule, check
-from .compiler import Compiler
-from .env import CelEnv, Closure
+from .compiler import Closure, Compiler, Maker, compile_choice, compile_literal, compile_logic
+from .env import CelEnv
 from .errors import CelError, CelSyntaxError
 from .functions import NAMES, table
 from .parser import parse
@@ -19,13 +20,28 @@ from .parser import parse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from .ast import Node
     from .types import Type
 
 ALL_LIBRARIES: Final = frozenset(NAMES)
 _FOREIGN: Final = (
     ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError,
 )  # fmt: skip
+_MAKERS: Final[dict[type[ast.Node], Maker]] = {
+    ast.Literal: compile_literal,
+    ast.Ident: selection.compile_ident,
+    ast.Select: selection.compile_select,
+    ast.Index: selection.compile_index,
+    ast.Call: calls.compile_call,
+    ast.Unary: arithmetic.compile_unary,
+    ast.Chain: arithmetic.compile_chain,
+    ast.Logic: compile_logic,
+    ast.Choice: compile_choice,
+    ast.ListLiteral: construction.compile_list,
+    ast.MapLiteral: construction.compile_map,
+    ast.MessageLiteral: construction.compile_message,
+    ast.Comprehension: comprehensions.compile_comprehension,
+    ast.Bind: comprehensions.compile_bind,
+}
 
 
 class Program:
@@ -33,7 +49,7 @@ class Program:
 
     __slots__ = ("_closure", "_functions", "_spare", "names", "size", "source", "tree")
 
-    def __init__(self, source: str, tree: Node, compiler: Compiler) -> None:
+    def __init__(self, source: str, tree: ast.Node, compiler: Compiler) -> None:
         self.source = source
         self.tree = tree
         self.size = tree.size
@@ -85,7 +101,7 @@ def _compiled(expression: str, libraries: frozenset[str], qualified: frozenset[s
     try:
         tree = parse(expression)
         try:
-            program = Program(expression, tree, Compiler(expression, functions, qualified))
+            program = Program(expression, tree, Compiler(expression, functions, _MAKERS, qualified))
         except CelSyntaxError as error:
             raise _with_types(error, check(tree, functions, {})) from None
         for fault in program.check({}).faults:

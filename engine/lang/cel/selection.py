@@ -16,8 +16,7 @@ from .values import GO_TYPES, NONE, TYPES, Optional, Uint, as_key, type_name
 if TYPE_CHECKING:
     from typing import TypeGuard
 
-    from .compiler import Compiler
-    from .env import Closure, Frame
+    from .compiler import Closure, Compiler, Frame
 
     _Stepping = Select | Index
     _Step = tuple[str, bool, _Stepping]
