@@ -20,7 +20,7 @@ import orjson
 
 from controllers.lookups.registry.signatures import layer_of_bundle
 from engine.errors import DocumentError, EvaluationError
-from engine.lang.pattern import check_depth
+from engine.lang.pattern.compiled import check_depth
 from engine.manifests import Trust, compile_manifests
 from engine.manifests.keys import certificates_from_pem, load_certificate, load_public_key
 from engine.manifests.rekor import read_bundle

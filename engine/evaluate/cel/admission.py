@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicy: the API server's own kind of policy, one rule for each binding.
+"""ValidatingAdmissionPolicy and MutatingAdmissionPolicy: the API server's own kinds of policy, one rule for each binding.
 
 Rules of `k8s.io/apiserver/pkg/admission/plugin/policy`: a policy as bound concerns what both match, its params are found
 for each object, and every parameter has to be met.
@@ -9,14 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import NO_ANSWER, Answers, answered, errored
-from engine.model import Block, Json, Policy, Review, Status
+from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered, errored
+from engine.model import Block, Json, Object, Outcome, Policy, Review, RuleType, Status
+from engine.mutate.handler import mutated_message
 from engine.record import record, replace
 
 from .bindings import NAMES, Bindings
 from .checks import compile_checks
 from .constraints import Constraints, all_of, compile_constraints
 from .expressions import Named, compile_named, compile_variables, unmet
+from .expressions import errored as errored_at
+from .mutations import Mutation, compile_mutations
 from .params import params_of
 from .policy_rule import cel_rule
 
@@ -110,7 +113,7 @@ def compile_admission(policy: Policy, bindings: Sequence[Binding]) -> Iterable[C
             policy,
             policy.name,
             constraints_of(policy, binding),
-            _handler(prepared, binding, ask),
+            _validating(prepared, binding, ask),
             enforce="Deny" in actions,
         )
 
@@ -128,7 +131,9 @@ def said_by(binding: Binding | None, name: str, answers: Answers) -> Answers:
     )
 
 
-def _handler(prepared: Prepared, binding: Binding | None, ask: Ask) -> Callable[[State], Answers]:
+def _validating(
+    prepared: Prepared, binding: Binding | None, ask: Ask
+) -> Callable[[State], Answers]:
     def handle(state: State) -> Answers:
         try:
             params = found_params(prepared, binding, state)
@@ -140,3 +145,76 @@ def _handler(prepared: Prepared, binding: Binding | None, ask: Ask) -> Callable[
         return said_by(binding, "binding", next(wrong, given[0] if given else NO_ANSWER))
 
     return handle
+
+
+# MutatingAdmissionPolicy: its mutations in their order.
+
+
+def compile_mutating(policy: Policy, bindings: Sequence[Binding]) -> Iterable[CompiledRule]:
+    """Compile a policy as each binding binds it; raises PolicyError for an expression that cannot work."""
+    prepared = prepare(policy)
+    blocks = policy.raw["spec"].get("mutations") or ()
+    mutations = compile_mutations(blocks, NAMES)
+    for binding in bindings or (None,):
+        yield cel_rule(
+            policy,
+            policy.name,
+            constraints_of(policy, binding),
+            _mutating(prepared, binding, mutations),
+            type=RuleType.MUTATION,
+            enforce=not prepared.ignores_errors,
+        )
+
+
+def _mutating(
+    prepared: Prepared, binding: Binding | None, mutations: Sequence[Mutation]
+) -> Callable[[State], Answers]:
+    def handle(state: State) -> Answers:
+        if state.review.object is None:
+            return NO_ANSWER
+        patched, is_concerned = state.review.object, False
+        try:
+            for params in _listed(found_params(prepared, binding, state), binding):
+                bound = _bound(prepared, state, params, patched)
+                if prepared.leaves_out(bound):
+                    continue
+                is_concerned = True
+                patched = _mutated(mutations, prepared, state, params, patched)
+        except EvaluationError as error:
+            return errored("failed to mutate", error)
+        if not is_concerned:
+            return NO_ANSWER
+        answer = RuleAnswer(Outcome(Status.PASS, mutated_message(patched)), patched=patched)
+        return said_by(binding, "mapBinding", (answer,))
+
+    return handle
+
+
+def _bound(prepared: Prepared, state: State, params: Json, obj: Object) -> Bindings:
+    """Return the variables as they are after earlier mutations."""
+    return prepared.bindings(state, params, replace(state.review, object=obj))
+
+
+def _mutated(
+    mutations: Sequence[Mutation], prepared: Prepared, state: State, params: Json, obj: Object
+) -> Object:
+    for mutation in mutations:
+        bound = _bound(prepared, state, params, obj)
+        try:
+            obj = mutation.applied(bound, obj)
+        except EvaluationError as error:
+            raise errored_at(mutation.program.source, error) from error
+    return obj
+
+
+def _listed(found: Sequence[Json], binding: Binding | None) -> list[Json]:
+    """Return the parameters, those of a selector each with all of them as `items`.
+
+    The API server evaluates a policy once for each selected parameter, Kyverno once with the list of them; so both ways of
+    writing a policy work.
+    """
+    reference = (binding.param_reference if binding is not None else None) or {}
+    if not reference.get("selector"):
+        return list(found)
+    items = list(found)
+    return [{"items": items, **one} for one in items]

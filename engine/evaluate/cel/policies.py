@@ -59,7 +59,7 @@ def _rules(
 
         return compile_admission(policy, own)
     if policy.kind == "MutatingAdmissionPolicy":
-        from .mutating import compile_mutating
+        from .admission import compile_mutating
 
         return compile_mutating(policy, own)
     raise PolicyError(f"policies of kind {policy.kind} are not evaluated by this version")

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine.lang.pattern import compile_scalar, range_ends
+from engine.lang.pattern import range_ends
+from engine.lang.pattern.scalar import compile_scalar
 
 NOTHING: list[Any] = [{}, {"a": 1}, [], [1]]
 
