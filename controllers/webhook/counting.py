@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from controllers.runtime.sink import Stage
     from engine.model import Json, Review, RuleResult, RuleType
 
-    from .sorts import Sort
-
     Usual = list[tuple[Sequence[RuleResult], list[Amount]]]
     _Request = tuple[str, Stage, str | None, str | None, str | None, bool]
 
@@ -91,19 +89,18 @@ class Counting:
         self._requests[place] = found
         return found
 
-    def results(self, sort: Sort, results: Sequence[RuleResult]) -> None:
-        """Count what rules said of a request of a sort."""
-        for known, amounts in sort.usual:
+    def results(self, usual: Usual, place: Place, results: Sequence[RuleResult]) -> None:
+        """Count what rules said of a request; `usual` remembers what they say of most requests of its sort."""
+        for known, amounts in usual:
             if known == results:
                 for amount in amounts:
                     amount.value += 1
                 return
-        place = sort.about
         amounts = [self._amount(result, place) for result in results]
         for amount in amounts:
             amount.value += 1
         if not any(one.patched or one.exceptions or one.targets for one in results):
-            sort.usual = [(results, amounts), *sort.usual[: _USUAL - 1]]
+            usual[:] = [(results, amounts), *usual[: _USUAL - 1]]
             return
         for result in results:
             for exception in result.exceptions:

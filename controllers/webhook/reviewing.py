@@ -294,7 +294,7 @@ class Reviewer:
         """Count results that no others come to, and tell whether anything follows from them."""
         if not results:
             return False
-        self._counting.results(sort, results)
+        self._counting.results(sort.usual, sort.about, results)
         return self._sink.follows(results)
 
     def _hand_over(
@@ -320,7 +320,7 @@ class Reviewer:
                     sample = Sample(audit, review, inputs, later.results, weight, waited)
                     self._timing.measure(sample)
                 found = [*results, *later.results]
-                self._counting.results(sort, found)
+                self._counting.results(sort.usual, sort.about, found)
             if audit is None or (found and self._sink.follows(found)):
                 await self._sink.results(review, found, verdict)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .errors import BudgetError, CelError, CelSyntaxError, no_overload
+from .values import TYPES
 
 if TYPE_CHECKING:
     from . import ast
@@ -164,6 +165,60 @@ def compile_literal(_compiler: Compiler, node: ast.Literal) -> Closure:
     """Compile a value that is written out."""
     value = node.value
     return lambda _frame: value
+
+
+def compile_ident(compiler: Compiler, node: ast.Ident) -> Closure:
+    """Compile a name: local, else of the bindings, else of a type."""
+    local = None if node.absolute else compiler.local(node.name)
+    if local is not None:
+        slot, is_lazy = local
+        return _lazy_local(slot) if is_lazy else lambda frame: frame[slot]
+    return binding(compiler, node.name, node.at)
+
+
+def _lazy_local(slot: int) -> Closure:
+    def read(frame: Frame) -> Any:
+        value = frame[slot]
+        return value.read(frame, slot) if type(value) is Deferred else value
+
+    return read
+
+
+class Deferred:
+    """A value that is computed when it is first read, or the error that came of it."""
+
+    __slots__ = ("closure", "error")
+
+    def __init__(self, closure: Closure) -> None:
+        self.closure = closure
+        self.error: CelError | None = None
+
+    def read(self, frame: Frame, slot: int) -> Any:
+        """Compute the value and keep it in its slot. Raises CelError, the same one each time."""
+        if self.error is not None:
+            raise self.error
+        try:
+            value = frame[slot] = self.closure(frame)
+        except CelError as error:
+            self.error = error
+            raise
+        return value
+
+
+def binding(compiler: Compiler, name: str, at: int) -> Closure:
+    """Compile a name that is read from the bindings, or is that of a type."""
+    compiler.free.add(name)
+    fallback = TYPES.get(name)
+
+    def read(frame: Frame) -> Any:
+        try:
+            return frame[0][name]
+        except KeyError:
+            if fallback is None:
+                raise CelError(f"no such attribute(s): {name}", at, name) from None
+            return fallback
+
+    return read
 
 
 Maker = Callable[[Compiler, Any], Closure]

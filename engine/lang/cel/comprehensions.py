@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from .comparisons import check_sortable
+from .compiler import Deferred
 from .errors import BudgetError, CelError, no_overload
-from .selection import Deferred
 from .values import NONE, Optional, as_key, from_key, go_type
 
 if TYPE_CHECKING:

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from . import arithmetic, ast, calls, comprehensions, construction, selection
 from .checker import OBJECTS, Checked, Rule, check
-from .compiler import Closure, Compiler, Maker, compile_choice, compile_literal, compile_logic
+from .compiler import (
+    Closure,
+    Compiler,
+    Maker,
+    compile_choice,
+    compile_ident,
+    compile_literal,
+    compile_logic,
+)
 from .env import CelEnv
 from .errors import CelError, CelSyntaxError
 from .functions import NAMES, table
@@ -28,7 +36,7 @@ _FOREIGN: Final = (
 )  # fmt: skip
 _MAKERS: Final[dict[type[ast.Node], Maker]] = {
     ast.Literal: compile_literal,
-    ast.Ident: selection.compile_ident,
+    ast.Ident: compile_ident,
     ast.Select: selection.compile_select,
     ast.Index: selection.compile_index,
     ast.Call: calls.compile_call,

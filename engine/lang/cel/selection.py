@@ -1,4 +1,4 @@
-"""Names, fields and indices: reading data.
+"""Fields and indices: reading data.
 
 The hot part of every policy. The passing path is plain dictionary access; when that fails, the same step is taken again
 with care, to tell a missing key from a wrong type, and to follow optionals, dotted names and escaped names.
@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from .ast import Ident, Index, Literal, Node, Select
+from .compiler import binding
 from .errors import CelError, shown
 from .values import GO_TYPES, NONE, TYPES, Optional, Uint, as_key, type_name
 
@@ -28,59 +29,6 @@ _ESCAPES: Final = {"underscores": "__", "dot": ".", "dash": "-", "slash": "/"}
 _ESCAPED: Final = re.compile(r"__(underscores|dot|dash|slash)__")
 _RESERVED: Final = re.compile(r"__([a-z]+)__")
 _KEYS: Final = (str, int, float, bool, Uint)
-
-
-def compile_ident(compiler: Compiler, node: Ident) -> Closure:
-    """Compile a name: local, else of the bindings, else of a type."""
-    local = None if node.absolute else compiler.local(node.name)
-    if local is not None:
-        slot, is_lazy = local
-        return _lazy_local(slot) if is_lazy else lambda frame: frame[slot]
-    return _binding(compiler, node.name, node.at)
-
-
-def _lazy_local(slot: int) -> Closure:
-    def read(frame: Frame) -> Any:
-        value = frame[slot]
-        return value.read(frame, slot) if type(value) is Deferred else value
-
-    return read
-
-
-class Deferred:
-    """A value that is computed when it is first read, or the error that came of it."""
-
-    __slots__ = ("closure", "error")
-
-    def __init__(self, closure: Closure) -> None:
-        self.closure = closure
-        self.error: CelError | None = None
-
-    def read(self, frame: Frame, slot: int) -> Any:
-        """Compute the value and keep it in its slot. Raises CelError, the same one each time."""
-        if self.error is not None:
-            raise self.error
-        try:
-            value = frame[slot] = self.closure(frame)
-        except CelError as error:
-            self.error = error
-            raise
-        return value
-
-
-def _binding(compiler: Compiler, name: str, at: int) -> Closure:
-    compiler.free.add(name)
-    fallback: Any = TYPES.get(name, MISSING)
-
-    def read(frame: Frame) -> Any:
-        try:
-            return frame[0][name]
-        except KeyError:
-            if fallback is MISSING:
-                raise CelError(f"no such attribute(s): {name}", at, name) from None
-            return fallback
-
-    return read
 
 
 def path_of(node: Node) -> str:
@@ -130,7 +78,7 @@ def _qualified(compiler: Compiler, node: Select) -> Closure | None:
     name = path_of(node)
     root = name.partition(".")[0]
     if name in compiler.qualified and compiler.local(root) is None:
-        return _binding(compiler, name, node.at)
+        return binding(compiler, name, node.at)
     if name in TYPES and compiler.local(root) is None:
         kind = TYPES[name]
         return lambda _frame: kind
