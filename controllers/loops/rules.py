@@ -13,6 +13,7 @@ from engine.evaluate import CompiledPolicy, PolicySet
 from engine.fields import part
 from engine.match import KindFilter, parse_kind
 from engine.model.kinds import NATIVE
+from engine.requester import WHO_ASKS, asks_of_expressions, asks_of_request
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -80,6 +81,13 @@ def needs_no_trigger(rule: CompiledRule) -> bool:
     """Tell whether a mutate-existing rule knows its targets without a trigger: no expression over one gives them."""
     block = _spec(rule).get("targetMatchConstraints") or {}
     return is_of_cel(rule.policy) and is_mutate_existing(rule) and not block.get("expression")
+
+
+def goes_by_who_asks(rule: CompiledRule) -> bool:
+    """Tell whether a rule wants to know who asks, which only a request tells."""
+    if is_of_cel(rule.policy):
+        return asks_of_expressions(_spec(rule)) == WHO_ASKS
+    return asks_of_request(rule.rule) == WHO_ASKS
 
 
 def uses_apply(rule: CompiledRule) -> bool:

@@ -86,15 +86,21 @@ class Generator:
         return result
 
     async def reconcile(self, rule: CompiledRule, origin: Origin) -> None:
-        """Look at a trigger anew: its objects go with it, or are as the rule says; raises EngineError."""
+        """Look at a trigger anew: its objects go with it, or are as the rule says; raises EngineError.
+
+        A rule that goes by who asks makes nothing here: who asked is not known any more, and that a request was carried out is only
+        said by labels, which anybody may have written.
+        """
         trigger = await self.trigger(origin)
         if trigger is None:
             self.failures.clear(rule.policy.identity, origin)
             if rules.synchronizes(rule) and _follows_trigger(rule):
                 await self.downstreams.delete_except(rule, origin)
-            return
-        review = await self._context.review(trigger, rules.standing_operation(rule))
-        await self.carry_out(rule, review, origin)
+        elif rules.goes_by_who_asks(rule):
+            await self.downstreams.delete_without_source(rule, origin)
+        else:
+            review = await self._context.review(trigger, rules.standing_operation(rule))
+            await self.carry_out(rule, review, origin)
 
     async def trigger(self, origin: Origin) -> Object | None:
         """Return the trigger with the UID of an origin as it is now, None when it is gone or going; raises KubeError."""

@@ -51,8 +51,14 @@ class Origin:
 
     @property
     def selector(self) -> str:
-        """What selects the objects that the rule made for the trigger."""
-        return f"{rule_selector(self.policy, self.policy_namespace, self.rule)},{TRIGGER_UID}={self.uid}"
+        """What selects the objects that the rule made for the trigger, by all that they say of it.
+
+        Labels that somebody else wrote may name its UID where it is not; only objects that say the same may go then.
+        """
+        of_rule = rule_selector(self.policy, self.policy_namespace, self.rule)
+        place = (("group", self.group), ("kind", self.kind), ("namespace", self.namespace))
+        of_place = ",".join(f"{PREFIX}trigger-{name}={value}" for name, value in place)
+        return f"{of_rule},{of_place},{TRIGGER_UID}={self.uid}"
 
 
 def rule_selector(policy: str, policy_namespace: str, rule: str) -> str:
