@@ -10,9 +10,11 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+import orjson
+
 from engine.errors import LimitError
 from engine.fields import part
-from engine.lang.gotext import check_depth, compact_json
+from engine.lang.gotext import compact_json
 
 from .binding import fingerprint
 from .minting import canonical
@@ -27,7 +29,9 @@ MOST_CODES: Final = 8
 HIDDEN: Final = "(hidden)"
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _NOT_BODY: Final = frozenset({"metadata", "status"})
-_TOKEN: Final = "kube-api-access-"  # noqa: S105 - the beginning of a volume's name
+_TOKEN_NAMES: Final = re.compile(rb'(?<=[{,])"name":"kube-api-access-(?:[^"\\]|\\.)*"')
+"""Names of volumes for tokens in written JSON; no text can hold a quotation mark that is not led by a backslash."""
+_TOKEN_NAME: Final = b'"name":"kube-api-access-"'
 
 
 def carried_codes(obj: Object | None) -> tuple[str, ...]:
@@ -55,8 +59,12 @@ def body_digest(obj: Object) -> str:
     Raises LimitError for an object that is nested too deeply.
     """
     body = {key: value for key, value in obj.items() if key not in _NOT_BODY}
-    text = compact_json(_even(body, 0))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+    try:
+        written = orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
+    except TypeError:
+        # what cannot be written as JSON on the wire: half a character, a number of more than 64 bits, too many levels
+        written = compact_json(body).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(_TOKEN_NAMES.sub(_TOKEN_NAME, written)).hexdigest()
 
 
 def violation_of(obj: Object, misses: Iterable[tuple[str, str]]) -> str:
@@ -75,19 +83,6 @@ def violation_of(obj: Object, misses: Iterable[tuple[str, str]]) -> str:
         value = _at(obj, path) if path.startswith("/metadata") else None if path else shown
         listed.append((rule, path, value))
     return fingerprint(listed, ())
-
-
-def _even(value: Any, depth: int) -> Any:
-    """Return a value in which names of token volumes are all the same."""
-    if not isinstance(value, dict | list):
-        return value
-    check_depth(depth)
-    if isinstance(value, list):
-        return [_even(item, depth + 1) for item in value]
-    name = value.get("name")
-    named = isinstance(name, str) and name.startswith(_TOKEN)
-    found = {key: _even(item, depth + 1) for key, item in value.items()}
-    return {**found, "name": _TOKEN} if named else found
 
 
 def _at(obj: Object, path: str) -> Any:

@@ -46,12 +46,22 @@ LANES = {
     "16 ValidatingPolicies": "validate/fail/vpol",
     "16 validate, refused": "validate/fail",
     "16 ValidatingPolicies, refused": "validate/fail/vpol",
+    "16 validate, codes offered, refused": "validate/fail",
 }
 """The kinds of server, and the path at which each is asked."""
 
 IS_REFUSED = ", refused"
 """How kinds end that are asked about a Pod which violates one of their policies, and log what they answer."""
 
+_CODES = ", codes offered"
+"""How kinds end that offer a code with what they refuse, to somebody who may redeem it."""
+
+_OFFERS = {
+    "apiVersion": "kpolicy.io/v1alpha1",
+    "kind": "GrantPolicy",
+    "metadata": {"name": "codes"},
+    "spec": {"codes": {"mode": "acknowledge", "duration": "10m", "strict": True}},
+}
 _LABEL = "app.kubernetes.io/name"
 _PODS = {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["pods"]}]}  # fmt: skip
 
@@ -122,10 +132,16 @@ async def _webhook(kind: str, certificates: Certificates) -> tuple[int, Any]:
     cache = ClusterCache(Discovery(client), metrics)
     if kind.endswith(IS_REFUSED):
         logs.configure("info", logs.TEXT, kind, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - as long as the process
-    for policy in policies(kind.removesuffix(IS_REFUSED)):
-        cache.put(_KINDS[policy["kind"]], policy)
-    for index in range(40):
-        cache.put(NAMESPACES, {"metadata": {"name": f"team-{index}", "labels": {"a": "b"}}})
+    rules = kind.removesuffix(IS_REFUSED)
+    if rules.endswith(_CODES):
+        client.put(_OFFERS)
+        client.reviews["SubjectAccessReview"] = lambda _spec: {"allowed": True}
+    for policy in policies(rules.removesuffix(_CODES)):
+        metadata = {**policy["metadata"], "uid": policy["metadata"]["name"]}
+        cache.put(_KINDS[policy["kind"]], {**policy, "metadata": metadata})
+    for name in ("kube-system", *(f"team-{index}" for index in range(40))):
+        space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "uid": name, "labels": {"a": "b"}}}  # fmt: skip
+        cache.put(NAMESPACES, client.put(space))
     for one in WATCHED:
         cache.listed(one)
     assert not cache.policies.snapshot.problems
