@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from engine.codes import (
@@ -84,6 +84,8 @@ def drawn_anew(value, end):
 
 
 @given(TREES, TREES)
+@example({'a"name': "kube-api-access-x"}, {'a"name': "kube-api-access-y"})
+@example(['{"name":"kube-api-access-x"'], ['{"name":"kube-api-access-y"'])
 def test_bodies_that_differ_in_drawn_names_only_are_one_violation_and_no_text_counts_as_such_a_name(one, other):  # fmt: skip
     is_same = drawn_anew(one, "") == drawn_anew(other, "")
     assert (body_digest({"spec": one}) == body_digest({"spec": other})) is is_same
