@@ -113,10 +113,8 @@ class _Run:
                         results = None
                 if results is None:
                     results = self._rule(step.rule, None)
-                elif is_changing:
-                    self._take_over(results)
                 self.evaluation.results.extend(results)
-                if is_changing and _is_lost(results):
+                if is_changing and self._take_over(results):
                     failed = step.rule.policy
                 if stops_early and any(result.status in _APPLIED for result in results):
                     break
@@ -141,7 +139,7 @@ class _Run:
                 continue
             results = self._rule(rule, trace)
             self.evaluation.results.extend(results)
-            if _is_lost(results):
+            if rule.type in CHANGING and self._take_over(results):
                 break
             if compiled.stops_early and any(result.status in _APPLIED for result in results):
                 break
@@ -165,13 +163,10 @@ class _Run:
             trace,
         )
         try:
-            results = run_rule(rule, state)
+            return run_rule(rule, state)
         except LookupNeeded as needed:
             self.evaluation.missing.extend(needed.lookups)
             return ()
-        if rule.type in CHANGING:
-            self._take_over(results)
-        return results
 
     def _inputs_of(self, namespace: str) -> Inputs:
         """Return the inputs as a policy of a namespace sees them; those of cluster policies are not confined."""
@@ -190,18 +185,20 @@ class _Run:
             scope.watch = lambda text, value: trace.add("variable", text, None, value)
         return scope
 
-    def _take_over(self, results: tuple[RuleResult, ...]) -> None:
-        """Let later rules see what a mutate rule changed; targets of mutate-existing are other objects."""
+    def _take_over(self, results: tuple[RuleResult, ...]) -> bool:
+        """Let later rules see what a rule changed; targets of mutate-existing are other objects.
+
+        Tell whether a mutation failed, after which upstream asks no other mutate rule of the policy.
+        """
+        is_lost = False
         for result in results:
-            if result.status is Status.PASS and result.patched is not None and not result.targets:
+            if result.patched is LOST:
+                is_lost = True
+            elif result.status is Status.PASS and result.patched is not None and not result.targets:
                 self._review = replace(self._review, object=result.patched)
                 self._base = None
                 self.evaluation.patched = result.patched
-
-
-def _is_lost(results: tuple[RuleResult, ...]) -> bool:
-    """Tell whether a mutation failed, after which upstream asks no other mutate rule of the policy."""
-    return any(result.patched is LOST for result in results)
+        return is_lost
 
 
 # The data under `request`, `images` and the service account names, as policies see one review (row V-08).
