@@ -242,7 +242,7 @@ def _as_rules(entries: Iterable[Block], resolve: Resolve) -> Iterator[dict[str, 
     for one in entries:
         operations, names = tuple(_operations(one)), tuple(_names(one))
         for text in one.get("kinds") or (_ANY,):
-            found = [(_ANY, _ANY, _ANY)] if text == _ANY else list(resolve(str(text)))
+            found = list(resolve(str(text)))
             if not found:
                 raise _no(f": the kind `{text}` is not served.")
             for group, version, resource in found:

@@ -335,3 +335,15 @@ def test_native_policies_are_reported_about_under_their_own_source_with_their_bi
             assert made.stored(POLICY_REPORTS) == []
 
     asyncio.run(go())
+
+
+def test_a_rule_for_every_kind_is_judged_natively_for_ephemeral_containers_too():
+    async def story(staged: Staged) -> None:
+        [made] = staged.made.stored(VAP)
+        [rule] = made["spec"]["matchConstraints"]["resourceRules"]
+        assert rule["resources"] == ["*", "pods/ephemeralcontainers"]
+        assert (rule["apiGroups"], rule["apiVersions"]) == (["*"], ["*"])
+
+    cel = {"generate": True, "expressions": [{"expression": "has(object.metadata.labels)"}]}
+    rule = {"name": "r", "match": matching("*"), "validate": {"failureAction": "Enforce", "cel": cel}}
+    play(story, cluster_policy("p", rule))
