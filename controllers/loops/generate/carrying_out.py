@@ -19,13 +19,14 @@ from engine.errors import EngineError, EvaluationError
 from engine.generate.labels import SOURCE_NAMESPACE, SOURCE_UID, labelled, labels_sources
 from engine.model import Object, Review, RuleResult, RuleType, Status
 
-from .content import with_texts
+from .content import is_as_wanted, with_texts
 from .downstream import Downstreams, place_of
 from .failures import Failures
 from .memory import Memory
-from .origin import CLONE_SOURCE, Origin
+from .origin import CLONE_SOURCE, Origin, is_copy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from controllers.loops.context import LoopContext
@@ -42,15 +43,21 @@ class Generator:
         self.downstreams = Downstreams(context, self.memory)
 
     async def carry_out(
-        self, rule: CompiledRule, review: Review, origin: Origin, now: datetime | None = None
+        self,
+        rule: CompiledRule,
+        review: Review,
+        origin: Origin,
+        now: datetime | None = None,
+        *,
+        seen: Sequence[Object] | None = None,
     ) -> RuleResult | None:
-        """Let exist what a rule wants for a trigger; raises EngineError for what must be tried again.
+        """Let exist what a rule wants for a trigger, of which `seen` has stood so (None: all); raises EngineError for what must be tried again.
 
         A synchronised rule that no longer matches takes back what it made; an exception only lets it rest.
         """
         policy = rule.policy.identity
         try:
-            done = await self._carry_out(rule, review, origin, now)
+            done = await self._carry_out(rule, review, origin, now, seen)
         except EngineError as error:
             self.failures.put(policy, origin, error.message)
             raise
@@ -58,7 +65,12 @@ class Generator:
         return done
 
     async def _carry_out(
-        self, rule: CompiledRule, review: Review, origin: Origin, now: datetime | None
+        self,
+        rule: CompiledRule,
+        review: Review,
+        origin: Origin,
+        now: datetime | None,
+        seen: Sequence[Object] | None,
     ) -> RuleResult | None:
         context = self._context
         found = await evaluate_with(
@@ -76,31 +88,34 @@ class Generator:
             return result
         wanted = tuple(_wanted(rule, review, obj) for obj in result.generated)
         await self.memory.learn(rule, wanted)
-        made = [obj for obj in wanted if await self.downstreams.put(rule, obj)]
+        due = [obj for obj in wanted if seen is None or _stood(obj, seen)]
+        made = [obj for obj in due if await self.downstreams.put(rule, obj)]
         if rules.synchronizes(rule):
             kept = {place_of(obj) for obj in wanted}
             await self.downstreams.delete_except(rule, origin, kept)
-            await self._mark_sources(rule, wanted)
+            await self._mark_sources(rule, due)
         if made:
             announce_success(context, made_notes(rule.policy, rule.rule.name, made))
         return result
 
-    async def reconcile(self, rule: CompiledRule, origin: Origin) -> None:
+    async def reconcile(
+        self, rule: CompiledRule, origin: Origin, seen: Sequence[Object] = ()
+    ) -> None:
         """Look at a trigger anew: its objects go with it, or are as the rule says; raises EngineError.
 
-        A rule that goes by who asks makes nothing here: who asked is not known any more, and that a request was carried out is only
-        said by labels, which anybody may have written.
+        `seen` are states that objects of this origin had. By a rule that goes by who asks only an object is put right that stood as
+        the rule wants it: who asked is not known any more, and labels that name a trigger may be written by anybody who may write
+        some object, but what somebody could make himself is no more than he may do.
         """
         trigger = await self.trigger(origin)
         if trigger is None:
             self.failures.clear(rule.policy.identity, origin)
             if rules.synchronizes(rule) and _follows_trigger(rule):
                 await self.downstreams.delete_except(rule, origin)
-        elif rules.goes_by_who_asks(rule):
-            await self.downstreams.delete_without_source(rule, origin)
-        else:
-            review = await self._context.review(trigger, rules.standing_operation(rule))
-            await self.carry_out(rule, review, origin)
+            return
+        review = await self._context.review(trigger, rules.standing_operation(rule))
+        known = seen if rules.goes_by_who_asks(rule) else None
+        await self.carry_out(rule, review, origin, seen=known)
 
     async def trigger(self, origin: Origin) -> Object | None:
         """Return the trigger with the UID of an origin as it is now, None when it is gone or going; raises KubeError."""
@@ -127,7 +142,7 @@ class Generator:
         if rules.synchronizes(rule):
             await self.downstreams.delete_except(rule, origin)
 
-    async def _mark_sources(self, rule: CompiledRule, generated: tuple[Object, ...]) -> None:
+    async def _mark_sources(self, rule: CompiledRule, generated: Sequence[Object]) -> None:
         """Label the sources of copies (row U-02); without the right to, the author's or ours, they stay as they are."""
         if not rules.kinds_cloned(rule) or not labels_sources(rule.policy):
             return
@@ -156,6 +171,14 @@ class Generator:
 def _follows_trigger(rule: CompiledRule) -> bool:
     """Tell whether objects go with their trigger; those of rules for deletions are made when it goes."""
     return not rules.names_delete(rule)
+
+
+def _stood(wanted: Object, seen: Sequence[Object]) -> bool:
+    """Tell whether an object was as it is wanted in one of some states."""
+    return any(
+        place_of(one) == place_of(wanted) and is_as_wanted(one, wanted, is_copy=is_copy(wanted))
+        for one in seen
+    )
 
 
 def _wanted(rule: CompiledRule, review: Review, obj: Object) -> Object:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from controllers.kube import Kind, KubeError
 from controllers.kube.reflector import Selection
@@ -28,11 +28,14 @@ if TYPE_CHECKING:
     from controllers.kube.store import Change, Store
     from controllers.loops.context import LoopContext
     from engine.evaluate.rules import CompiledRule
+    from engine.model import Object
 
     from .carrying_out import Generator
 
 _MADE = Selection(labels=SELECTOR)
 _METADATA = Selection(metadata_only=True)
+_MOST_SEEN: Final = 16
+"""States of changed objects that are kept for one origin until it is looked at."""
 _Watch = tuple["Kind", Selection]
 _log = logging.getLogger(__name__)
 
@@ -45,6 +48,7 @@ class SyncWatch:
         self._generator = generator
         self.queue: WorkQueue[Origin] = WorkQueue(clock=context.clock, least=0.2, most=900.0)
         self._watches: dict[_Watch, tuple[Store, Callable[[], None]]] = {}
+        self._seen: dict[Origin, list[Object]] = {}
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -79,7 +83,7 @@ class SyncWatch:
         """Return what a rule depends on, each with who is to hear of changes."""
         found: dict[_Watch, Callable[[Change], None]] = {}
         for kind in await self._kinds(self._generator.memory.kinds(rule)):
-            found[kind, _MADE] = self._made_changed
+            found[kind, _MADE] = partial(self._made_changed, kind)
         sources = await self._kinds(self._generator.memory.sources(rule))
         discovery = self._context.cache.discovery
         for kind in (*sources, *trigger_kinds(discovery, rule, "list", "watch")):
@@ -100,13 +104,17 @@ class SyncWatch:
         stop()
         await self._context.informers.release(*watch)
 
-    def _made_changed(self, change: Change) -> None:
+    def _made_changed(self, kind: Kind, change: Change) -> None:
         """Look at a generated object that was edited or deleted; what a person took the labels off counts as deleted."""
         if is_unaffected(change.old, change.new):
             return
         origins = [origin_in(obj) if obj is not None else None for obj in (change.old, change.new)]
         if change.old is not None and origins[0] != origins[1]:
             self._generator.downstreams.disown(change.old)
+        if change.old is not None and origins[0] is not None:
+            seen = self._seen.setdefault(origins[0], [])
+            if len(seen) < _MOST_SEEN:
+                seen.append({"apiVersion": kind.api_version, "kind": kind.kind, **change.old})
         for origin in origins:
             if origin is not None:
                 self.queue.add(origin)
@@ -156,10 +164,15 @@ class SyncWatch:
 
     async def _look(self, origin: Origin) -> None:
         """Put right what a rule made for a trigger; raises EngineError, then it is tried again."""
-        for compiled in self._context.snapshot.compiled.values():
-            for rule in compiled.rules:
-                if rule.type is RuleType.GENERATION and is_of(origin, rule) and synchronizes(rule):
-                    await self._generator.reconcile(rule, origin)
+        seen = self._seen.pop(origin, [])
+        try:
+            for compiled in self._context.snapshot.compiled.values():
+                for rule in compiled.rules:
+                    if rule.type is RuleType.GENERATION and is_of(origin, rule) and synchronizes(rule):  # fmt: skip
+                        await self._generator.reconcile(rule, origin, seen)
+        except EngineError:
+            self._seen[origin] = [*seen, *self._seen.get(origin, ())][:_MOST_SEEN]
+            raise
 
 
 def _failed(origin: Origin, error: Exception) -> None:

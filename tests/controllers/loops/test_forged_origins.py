@@ -18,7 +18,9 @@ BY_THE_BOSS = {
 }
 
 
-async def claim(made: Scene, **changed: str) -> None:
+async def claim(
+    made: Scene, called: str = "mine", within: str = "shop", cpu: str = "", **changed: str
+) -> None:
     """Write a ConfigMap of somebody that claims to be made for namespace dev; `changed` are parts of what it says of the trigger."""
     [trigger] = [one for one in made.stored(NAMESPACES) if one["metadata"]["name"] == "dev"]
     place = {"group": "", "version": "v1", "kind": "Namespace", "namespace": ""}
@@ -30,7 +32,7 @@ async def claim(made: Scene, **changed: str) -> None:
         f"{PREFIX}rule-name": "make",
         **{f"{PREFIX}trigger-{part}": value for part, value in said.items()},
     }
-    claimed: dict[str, Any] = config_map("mine")
+    claimed: dict[str, Any] = {**config_map(called, within), "data": {"cpu": cpu}}
     made.client.put({**claimed, "metadata": {**claimed["metadata"], "labels": labels}})
     await made.rest(30)
 
@@ -62,6 +64,40 @@ def test_a_claim_makes_nothing_by_a_rule_for_what_others_ask() -> None:
             await made.request(namespace("dev"))
             await made.rest()
             await claim(made)
+            assert made.stored(CONFIG_MAPS, "quota", "dev") is None
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("edited", [True, False])
+def test_what_a_rule_for_what_others_ask_made_is_put_right_all_the_same(edited: bool) -> None:
+    async def play() -> None:
+        async with scene(cluster_policy("quotas", rule(match=BY_THE_BOSS))) as made:
+            leading(made)
+            await made.request(namespace("dev"), user="boss")
+            await made.rest()
+            found = made.stored(CONFIG_MAPS, "quota", "dev")
+            if edited:
+                made.client.put({**found, "data": {"cpu": "100"}})
+            else:
+                made.take(found)
+            await made.rest()
+            assert made.stored(CONFIG_MAPS, "quota", "dev")["data"] == {"cpu": "4"}
+
+    asyncio.run(play())
+
+
+def test_a_claim_in_the_place_of_what_others_ask_for_is_not_filled() -> None:
+    async def play() -> None:
+        async with scene(cluster_policy("quotas", rule(match=BY_THE_BOSS))) as made:
+            leading(made)
+            await made.request(namespace("dev"))
+            await made.rest()
+            await claim(made, called="quota", within="dev")
+            await claim(made, called="quota", within="dev", cpu="1")
+            assert made.stored(CONFIG_MAPS, "quota", "dev")["data"] == {"cpu": "1"}
+            made.take(made.stored(CONFIG_MAPS, "quota", "dev"))
+            await made.rest(30)
             assert made.stored(CONFIG_MAPS, "quota", "dev") is None
 
     asyncio.run(play())

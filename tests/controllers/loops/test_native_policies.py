@@ -345,5 +345,9 @@ def test_a_rule_for_every_kind_is_judged_natively_for_ephemeral_containers_too()
         assert (rule["apiGroups"], rule["apiVersions"]) == (["*"], ["*"])
 
     cel = {"generate": True, "expressions": [{"expression": "has(object.metadata.labels)"}]}
-    rule = {"name": "r", "match": matching("*"), "validate": {"failureAction": "Enforce", "cel": cel}}
+    rule = {
+        "name": "r",
+        "match": matching("*"),
+        "validate": {"failureAction": "Enforce", "cel": cel},
+    }
     play(story, cluster_policy("p", rule))
