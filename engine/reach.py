@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 
 OWN_GROUP: Final = "kpolicy.io"
+REPORT_GROUPS: Final = frozenset({"reports.kyverno.io", "wgpolicyk8s.io", "openreports.io"})
 ADMISSION_GROUP: Final = "admissionregistration.k8s.io"
 POLICY_GROUPS: Final = frozenset({"kyverno.io", "policies.kyverno.io"})
 """Where policies, clean-up policies, exceptions and the requests that policies make are kept."""

@@ -17,7 +17,8 @@ from engine.errors import EvaluationError
 from engine.grants.subjects import identity_of, subject_text
 from engine.lang import rfc3339
 from engine.lang.gotext import compact_json
-from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP, KINDS
+from engine.model.kinds import KINDS
+from engine.reach import OWN_GROUP, POLICY_GROUPS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,7 +34,7 @@ MARKS: Final = {
 }
 """Annotations that hold back clean-ups or tell of one by hand: what setting one is called, and taking it away."""
 _HOLDS: Final = frozenset({*MARKS, vocabulary.CLEANUP_REASON, vocabulary.CLEANUP_CHANGED_BY})
-POLICIES: Final = frozenset(one.plural for one in KINDS if one.group in (CLASSIC_GROUP, CEL_GROUP))
+POLICIES: Final = frozenset(one.plural for one in KINDS if one.group in POLICY_GROUPS)
 """Policies of every kind, whose changes are told with the difference: who weakened what."""
 SHOWN_CHANGES: Final = frozenset({"grantpolicies", "policyexceptions"}) | POLICIES
 """Kinds of which every creation and change is told."""
@@ -43,7 +44,7 @@ _LONGEST_VALUE, _LONGEST_PATH, _LONGEST_WORDS = 60, 200, 200
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _HIDDEN: Final = frozenset({"data", "stringData"})
 """Fields below which values are not repeated: a rule may hold a whole Secret."""
-_OURS: Final = frozenset({"kpolicy.io", "kyverno.io", "policies.kyverno.io"})
+_OURS: Final = POLICY_GROUPS | {OWN_GROUP}
 
 
 def deed_of(

@@ -267,10 +267,8 @@ def _fixed(address: Address, settings: Configuration) -> list[Object]:
     labelled = {"matchExpressions": [{"key": vocabulary.TTL_LABEL, "operator": "Exists"}]}
     ttl = _validator(cleanup, "/verifyttl", IGNORE, ANY, [ANY], address)
     policies, of_cel = (
-        _validator(
-            "validate-policy.kyverno.svc", "/policyvalidate", FAIL, group, resources, address
-        )
-        for group, resources in (
+        _validator("validate-policy.kyverno.svc", "/policyvalidate", FAIL, group, kinds, address)
+        for group, kinds in (
             (CLASSIC_GROUP, _plurals(CLASSIC_GROUP, is_timed=False)),
             (
                 CEL_GROUP,
@@ -282,14 +280,14 @@ def _fixed(address: Address, settings: Configuration) -> list[Object]:
         ("kyverno-policy-validating-webhook-cfg",
          [{**policies, "rules": [*policies["rules"], *of_cel["rules"]]}]),
         ("kyverno-exception-validating-webhook-cfg",
-         [_validator(validator, "/exceptionvalidate", FAIL, "kyverno.io", ["policyexceptions"], address)]),
+         [_validator(validator, "/exceptionvalidate", FAIL, CLASSIC_GROUP, ["policyexceptions"], address)]),
         ("kyverno-cel-exception-validating-webhook-cfg",
          [_validator(validator, "/celexception/validate", FAIL, CEL_GROUP, ["policyexceptions"], address)]),
         ("kyverno-cleanup-validating-webhook-cfg",
          [_validator(cleanup, "/cleanupvalidate", FAIL, CLASSIC_GROUP,
                 _plurals(CLASSIC_GROUP, is_timed=True), address)]),
         ("kyverno-global-context-validating-webhook-cfg",
-         [_validator(validator, "/globalcontextvalidate", FAIL, "kyverno.io", ["globalcontextentries"], address)]),
+         [_validator(validator, "/globalcontextvalidate", FAIL, CLASSIC_GROUP, ["globalcontextentries"], address)]),
         ("kpolicy-grant-validating-webhook-cfg",
          [_validator("validate-grant.kpolicy.svc", "/grantvalidate", FAIL, "kpolicy.io",
                 ["grantpolicies", "grants", "onetimecodes"], address),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from engine.model import Json, Review
-from engine.reach import EXCEPTION_KIND, OWN_GROUP, POLICY_GROUPS, is_granted
+from engine.reach import EXCEPTION_KIND, OWN_GROUP, POLICY_GROUPS, REPORT_GROUPS, is_granted
 
 if TYPE_CHECKING:
     from controllers.runtime.cluster_cache import ClusterCache
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 Filter = Callable[[Review, Mapping[str, Json]], bool]
 """Tells of a request whether it is allowed without asking any policy."""
 
-OWN_GROUPS = frozenset({"reports.kyverno.io", "wgpolicyk8s.io", "openreports.io"})
 _DECIDED = frozenset({OWN_GROUP, *POLICY_GROUPS})
 """Groups of which people decide what some requests carry out."""
 
@@ -43,7 +42,7 @@ def filter_of(cache: ClusterCache, review: Review, namespace: str) -> Filter | b
 
 def _is_bookkeeping(review: Review) -> bool:
     """Tell whether an object is a report or an UpdateRequest: made by the thousand, and only by us."""
-    return review.group in OWN_GROUPS or (
+    return review.group in REPORT_GROUPS or (
         review.kind == "UpdateRequest" and review.group == "kyverno.io"
     )
 

@@ -143,9 +143,9 @@ class Serving:
             if self._runtime.tracer is not None:
                 await self._runtime.tracer.flush()
 
-    def _routes(self, sink: Sink | None, limits: Limits) -> Routes:
+    def _reviewer(self, sink: Sink | None, limits: Limits) -> Reviewer:
         runtime = self._runtime
-        reviewer = Reviewer(
+        return Reviewer(
             runtime.cache,
             runtime.client,
             runtime.resolver,
@@ -164,6 +164,9 @@ class Serving:
                 runtime.cache, runtime.client, runtime.clock, runtime.namespace, runtime.key
             ),
         )
+
+    def _routes(self, sink: Sink | None, limits: Limits) -> Routes:
+        reviewer = self._reviewer(sink, limits)
 
         def validate(rest: str, body: bytes, budget: float) -> Awaitable[bytes]:
             return reviewer.review("validate", rest or "all", body, budget)

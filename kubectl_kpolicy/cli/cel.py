@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .trying import add_verbs, refuse, unknown_function
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,8 +25,6 @@ EXAMPLES = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs and their flags."""
-    from .trying import add_verbs
-
     words = {
         "query": "evaluate expressions on bindings",
         "parse": "print the tree of expressions",
@@ -55,14 +55,14 @@ def run(args: argparse.Namespace) -> int:
     if args.verb == "function":
         return _functions(args.names)
     if args.verb == "query" and args.input == "-" and "-" in args.query:
-        return _refuse(
+        return refuse(
             "standard input cannot be both the bindings and the expressions",
             "give one of them as a file",
             code=2,
         )
     expressions = [*_lines(args.query), *args.expressions]
     if not any(map(str.strip, expressions)):
-        return _refuse(
+        return refuse(
             "no expression given", "give one as an argument or a file with `-q FILE`", code=2
         )
     if args.verb == "query":
@@ -180,12 +180,8 @@ def _functions(names: Sequence[str]) -> int:
         full = signature.partition("(")[0]
         for name in {full, full.rpartition(".")[2]}:
             known.setdefault(name, []).append((library, signature))
-    wrong = [name for name in names if name not in known]
-    if wrong:
-        from kubectl_kpolicy.output.misuse import suggestion
-
-        advice = suggestion(wrong[0], known, "`cel function` lists them all")
-        return _refuse(f"unknown function `{wrong[0]}`", advice)
+    if code := unknown_function(names, known, "cel function"):
+        return code
     for name in names or ("",):
         listed = known[name] if name else [*(("macro", text) for text in MACROS), *signatures()]
         print("\n".join(f"{library:<12}{signature}" for library, signature in listed))
@@ -202,8 +198,3 @@ def _lines(paths: Sequence[str]) -> Iterator[str]:
 
 def _bytes(path: str) -> bytes:
     return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
-
-
-def _refuse(message: str, advice: str, *, code: int = 1) -> int:
-    print(f"error: {message}\nhelp: {advice}", file=sys.stderr)
-    return code

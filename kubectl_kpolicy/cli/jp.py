@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .trying import add_verbs, refuse, unknown_function
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator, Sequence
@@ -27,8 +29,6 @@ _INDENT = "  "
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs and their flags."""
-    from .trying import add_verbs
-
     words = {
         "query": "evaluate expressions on a document",
         "parse": "print the tree of expressions",
@@ -67,8 +67,8 @@ def _query(args: argparse.Namespace) -> int:
 
     named = args.query or args.expressions
     if args.input in ("", "-") and (not named or "-" in args.query):
-        return _refuse("standard input cannot be both the document and the expression",
-            "give the document with `-i FILE` or the expression as an argument")  # fmt: skip
+        return refuse("standard input cannot be both the document and the expression",
+            "give the document with `-i FILE` or the expression as an argument", code=2)  # fmt: skip
     expressions = [*_from_files(args.query), *args.expressions]
     document = held(yaml.load(_text(args.input or "-"), file=args.input))
     for expression in expressions or [_text("-").strip()]:
@@ -95,12 +95,8 @@ def _parse(args: argparse.Namespace) -> int:
 def _functions(names: Sequence[str]) -> int:
     from engine.lang.jmes import functions
 
-    wrong = [name for name in names if name not in functions.table()]
-    if wrong:
-        from kubectl_kpolicy.output.misuse import suggestion
-
-        advice = suggestion(wrong[0], functions.table(), "`jp function` lists them all")
-        return _refuse(f"unknown function `{wrong[0]}`", advice, code=1)
+    if code := unknown_function(names, functions.table(), "jp function"):
+        return code
     for name in names or sorted(functions.table()):
         function = functions.table()[name]
         print(f"Name: {name}\n  Signature: {function.signature}\n  Note:      {function.note}\n")
@@ -169,8 +165,3 @@ def _is_external(host: str) -> bool:
         raise EvaluationError(f"lookup {host}: no such host") from error
     addresses = {ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found}
     return all(not (address.is_loopback or address.is_private) for address in addresses)
-
-
-def _refuse(message: str, advice: str, *, code: int = 2) -> int:
-    print(f"error: {message}\nhelp: {advice}", file=sys.stderr)
-    return code

@@ -21,6 +21,23 @@ _EXAMPLE = "kubectl kpolicy otp issue --for-user ada --bind no-host/host-namespa
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its verbs."""
     verbs = Verbs(sub, "otp", _EXAMPLE)
+    _add_issuing(verbs)
+    verbs.listing("list", "list codes that were issued and used, and those of a --journal", _list, "NAME|USER")  # fmt: skip
+    verbs.describing("codes", "NAME|USER", named=_is_meant, everywhere=True)
+    _add_using(verbs)
+    _add_sealing(verbs)
+    rotate = verbs.add("rotate", "have codes made with another key, or revoke all that are out", _work("approving.rotate"))  # fmt: skip
+    rotate.add_argument("--revoke", action="store_true", help="revoke every code that was offered")
+    rotate.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
+    _add_writing(rotate)
+    locks = verbs.add("lock-status", "who brought wrong codes, and whose are not looked at for now", _work("commands.lock_status"))  # fmt: skip
+    locks.add_argument("users", nargs="*", metavar="USER", help="only these users")
+    locks.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="format of the output")  # fmt: skip
+    locks.add_argument("--system-namespace", default="kyverno", metavar="NAME", help="where kpolicy keeps counts (kyverno)")  # fmt: skip
+
+
+def _add_issuing(verbs: Verbs) -> None:
+    """Add what makes a code, agrees to one, or claims one."""
     issue = verbs.add("issue", "issue a code to a named person for a policy, rules and an object", _work("commands.issue"))  # fmt: skip
     issue.add_argument("grant", nargs="?", default="", metavar="GRANT", help="for what this grant asks for")  # fmt: skip
     issue.add_argument("--for-user", default="", metavar="USER", help="who may use it")
@@ -40,8 +57,10 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     claim = verbs.add("claim", "claim a code that is asked for or read from standard input, where codes are strict", _work("approving.claim"))  # fmt: skip
     claim.add_argument("use", nargs="?", default="", metavar="USE", help="what a denial named in place of a code (use-…)")  # fmt: skip
     _add_writing(claim)
-    verbs.listing("list", "list codes that were issued and used, and those of a --journal", _list, "NAME|USER")  # fmt: skip
-    verbs.describing("codes", "NAME|USER", named=_is_meant, everywhere=True)
+
+
+def _add_using(verbs: Verbs) -> None:
+    """Add what a code is used with, and what ends it before."""
     void = verbs.add("void", "make codes useless before they are used", _work("commands.void"))
     void.add_argument("names", nargs="+", metavar="NAME", help="which codes, by the names of their objects")  # fmt: skip
     _add_writing(void)
@@ -51,6 +70,10 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     redeem.add_argument("--sealed", default="", metavar="FILE", help="take the code from under a seal")  # fmt: skip
     redeem.add_argument("--key", default="", metavar="FILE", help="the private key that opens the seal")  # fmt: skip
     _add_writing(redeem)
+
+
+def _add_sealing(verbs: Verbs) -> None:
+    """Add what makes codes beforehand."""
     seals = verbs.add("seal-set", "issue codes beforehand, sealed, for the night in which nobody can be asked", _seal_set)  # fmt: skip
     seals.add_argument("--for-user", action="append", required=True, metavar="USER", help="who may use them (repeatable)")  # fmt: skip
     seals.add_argument("--bind", required=True, metavar="POLICY/RULE:KIND/NAME", help="what they are good for")  # fmt: skip
@@ -60,14 +83,6 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     seals.add_argument("--out-file", default="", metavar="FILE", help="where they go; standard output by default")  # fmt: skip
     seals.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
     _add_writing(seals)
-    rotate = verbs.add("rotate", "have codes made with another key, or revoke all that are out", _work("approving.rotate"))  # fmt: skip
-    rotate.add_argument("--revoke", action="store_true", help="revoke every code that was offered")
-    rotate.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
-    _add_writing(rotate)
-    locks = verbs.add("lock-status", "who brought wrong codes, and whose are not looked at for now", _work("commands.lock_status"))  # fmt: skip
-    locks.add_argument("users", nargs="*", metavar="USER", help="only these users")
-    locks.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="format of the output")  # fmt: skip
-    locks.add_argument("--system-namespace", default="kyverno", metavar="NAME", help="where kpolicy keeps counts (kyverno)")  # fmt: skip
 
 
 def _add_writing(parser: argparse.ArgumentParser) -> None:

@@ -24,7 +24,7 @@ from controllers.store.namespaces import labels_of
 from controllers.store.reports import UNREPORTED_KINDS
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy
-from engine.model.kinds import CEL_GROUP
+from engine.reach import POLICY_GROUPS, REPORT_GROUPS
 
 from .judging import Judges, changed_between, is_all_scanned, judge, tell
 from .pace import Pace
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
     _Policies = Mapping[str, CompiledPolicy]
 
-_OWN_GROUPS = frozenset({"wgpolicyk8s.io", "reports.kyverno.io", "openreports.io"})
 _SHARES = 4
 SOON: Final = 3.0
 """Seconds after the start after which it is written down what is judged."""
@@ -141,7 +140,7 @@ class BackgroundScan:
     # What there is to judge, and by what.
 
     def _world_changed(self, change: WorldChange) -> None:
-        if change.kind.group in ("kyverno.io", CEL_GROUP):
+        if change.kind.group in POLICY_GROUPS:
             self._changes.add("")
         elif change.kind == NAMESPACES:
             self._namespace_changed(change.object)
@@ -194,7 +193,7 @@ class BackgroundScan:
         ):
             narrowed = self._scanned(key, compiled)
             for kind in concerned(discovery, narrowed, "list", "watch"):
-                if kind.kind not in UNREPORTED_KINDS and kind.group not in _OWN_GROUPS:
+                if kind.kind not in UNREPORTED_KINDS and kind.group not in REPORT_GROUPS:
                     found.setdefault(kind, {})[key] = narrowed
         return found
 

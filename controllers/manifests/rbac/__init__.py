@@ -113,14 +113,14 @@ def _for_people() -> list[Object]:
     """
     parts = {
         "policies": [
-            rule("kyverno.io", rules.WRITTEN_BY_PEOPLE, rules.WRITE),
-            rule("policies.kyverno.io", rules.CEL_POLICIES, rules.WRITE),
+            rule(CLASSIC_GROUP, rules.WRITTEN_BY_PEOPLE, rules.WRITE),
+            rule(CEL_GROUP, rules.CEL_POLICIES, rules.WRITE),
         ],
         "policyreports": [
             rule(group, kinds, rules.WRITE) for group, kinds in rules.REPORT_KINDS.items()
         ],
         "reports": [rule("reports.kyverno.io", rules.EPHEMERAL_KINDS, rules.WRITE)],
-        "updaterequests": [rule("kyverno.io", ("updaterequests",), rules.WRITE)],
+        "updaterequests": [rule(CLASSIC_GROUP, ("updaterequests",), rules.WRITE)],
     }
     seen = {
         **{
@@ -128,8 +128,8 @@ def _for_people() -> list[Object]:
             for name, permitted in parts.items()
         },
         "exceptions": [
-            rule("kyverno.io", ("policyexceptions",), rules.READ),
-            rule("policies.kyverno.io", ("policyexceptions",), rules.READ),
+            rule(CLASSIC_GROUP, ("policyexceptions",), rules.READ),
+            rule(CEL_GROUP, ("policyexceptions",), rules.READ),
         ],
         "grants": [rule("kpolicy.io", ("grantpolicies", "grants"), rules.READ)],
     }

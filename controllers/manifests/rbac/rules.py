@@ -84,14 +84,14 @@ _WORKLOADS: Final = (
 )
 
 _POLICIES_READ: Final = (
-    rule("kyverno.io", POLICIES, READ),
-    rule("policies.kyverno.io", _CEL_KINDS, READ),
+    rule(CLASSIC_GROUP, POLICIES, READ),
+    rule(CEL_GROUP, _CEL_KINDS, READ),
 )
 
 ADMISSION: Final = (
     *_POLICIES_READ,
-    rule("kyverno.io", ("clusterpolicies/status", "policies/status"), ("patch",)),
-    rule("policies.kyverno.io", [f"{name}/status" for name in CEL_POLICIES], ("patch",)),
+    rule(CLASSIC_GROUP, ("clusterpolicies/status", "policies/status"), ("patch",)),
+    rule(CEL_GROUP, [f"{name}/status" for name in CEL_POLICIES], ("patch",)),
     rule("kpolicy.io", ("grantpolicies", "grants", "codeclaims"), READ),
     rule("", ("events",), (*READ, "create", "patch")),
     rule("admissionregistration.k8s.io", WEBHOOK_KINDS, (*READ, "create")),
@@ -132,10 +132,10 @@ REPORTS: Final = (
 
 CLEANUP: Final = (
     *_POLICIES_READ,
-    rule("kyverno.io", ("cleanuppolicies/status", "clustercleanuppolicies/status"), ("patch",)),
-    rule("policies.kyverno.io", [f"{one.plural}/status" for one in CEL_KINDS if one.family.is_timed], ("patch",)),
-    rule("kyverno.io", ("policyexceptions",), ("delete",)),
-    rule("policies.kyverno.io", ("policyexceptions",), ("delete",)),
+    rule(CLASSIC_GROUP, ("cleanuppolicies/status", "clustercleanuppolicies/status"), ("patch",)),
+    rule(CEL_GROUP, [f"{one.plural}/status" for one in CEL_KINDS if one.family.is_timed], ("patch",)),
+    rule(CLASSIC_GROUP, ("policyexceptions",), ("delete",)),
+    rule(CEL_GROUP, ("policyexceptions",), ("delete",)),
     *_WORKLOADS,
 )  # fmt: skip
 """Deleting anything but exceptions that are over needs rights that the owner of the cluster gives."""
@@ -145,8 +145,8 @@ GRANTS: Final = (
     rule("kpolicy.io", ("grantpolicies", "grants"), READ),
     rule("kpolicy.io", ("grants/status",), ("patch",)),
     rule("kpolicy.io", ("codeclaims",), (*READ, "delete")),
-    rule("kyverno.io", ("policyexceptions",), ("create", "delete")),
-    rule("policies.kyverno.io", ("policyexceptions",), ("create", "delete")),
+    rule(CLASSIC_GROUP, ("policyexceptions",), ("create", "delete")),
+    rule(CEL_GROUP, ("policyexceptions",), ("create", "delete")),
     *_WORKLOADS,
 )
 """What keeping grants, codes and the audit trail needs: exceptions that carry a grant are made here and nowhere else."""
@@ -165,7 +165,7 @@ _SPOKEN_AS: Final = tuple(name for job, name in ACCOUNTS.items() if job is not J
 OWN_NAMESPACE: Final[Mapping[Job, Sequence[Object]]] = {
     Job.ADMISSION: (
         rule("", ("serviceaccounts/token",), ("create",), *_SPOKEN_AS),
-        rule("kyverno.io", ("updaterequests",), ("create",)),
+        rule(CLASSIC_GROUP, ("updaterequests",), ("create",)),
         rule("kpolicy.io", ("auditnotes",), ("create",)),
         rule("kpolicy.io", ("codeuses",), ("get", "list", "create")),
         rule("kpolicy.io", ("onetimecodes",), READ),
@@ -173,8 +173,8 @@ OWN_NAMESPACE: Final[Mapping[Job, Sequence[Object]]] = {
         rule("coordination.k8s.io", ("leases",), ("get", "create", "update")),
     ),
     Job.BACKGROUND: (
-        rule("kyverno.io", ("updaterequests",), (*READ, "create", "delete")),
-        rule("kyverno.io", ("updaterequests/status",), ("patch",)),
+        rule(CLASSIC_GROUP, ("updaterequests",), (*READ, "create", "delete")),
+        rule(CLASSIC_GROUP, ("updaterequests/status",), ("patch",)),
     ),
     Job.REPORTS: (
         rule("", ("configmaps",), ("create",)),

@@ -75,22 +75,8 @@ def compile_constraints(
     Without resource rules a binding concerns everything (`open_without_rules`), a policy nothing. A namespaced policy
     concerns what is in its `namespace`, except what decides about policies.
     """
-    tests: list[tuple[str, Test]] = [("evaluation.mode", lambda review: not review.payload)]
-    if namespace:
-        tests.append(
-            (f"the policy's namespace `{namespace}`", lambda review: review.namespace == namespace)
-        )
-        tests.append(("what is in its reach", lambda review: review.group not in GUARDED_GROUPS))
+    tests = _tests(block, namespace, open_without_rules=open_without_rules)
     rules = block.get("resourceRules") or ()
-    if rules or not open_without_rules:
-        tests.insert(1, ("resourceRules", _any_of(rules)))
-    if block.get("excludeResourceRules"):
-        excluded = _any_of(block["excludeResourceRules"])
-        tests.append(("excludeResourceRules", lambda review: not excluded(review)))
-    if selector := block.get("namespaceSelector"):
-        tests.append(("namespaceSelector", _by_namespace(selector)))
-    if selector := block.get("objectSelector"):
-        tests.append(("objectSelector", _by_object(selector)))
     # a resource rule asks for an object itself, so that one test less is called
     asked = tests[1:] if rules else tests
     is_decided = not namespace and {name for name, _ in tests} <= _OF_SORT
@@ -112,6 +98,27 @@ def compile_constraints(
             )
         ),
     )
+
+
+def _tests(block: Block, namespace: str, *, open_without_rules: bool) -> list[tuple[str, Test]]:
+    """Return what constraints ask, each test with the name of what it is about."""
+    tests: list[tuple[str, Test]] = [("evaluation.mode", lambda review: not review.payload)]
+    if namespace:
+        tests.append(
+            (f"the policy's namespace `{namespace}`", lambda review: review.namespace == namespace)
+        )
+        tests.append(("what is in its reach", lambda review: review.group not in GUARDED_GROUPS))
+    rules = block.get("resourceRules") or ()
+    if rules or not open_without_rules:
+        tests.insert(1, ("resourceRules", _any_of(rules)))
+    if block.get("excludeResourceRules"):
+        excluded = _any_of(block["excludeResourceRules"])
+        tests.append(("excludeResourceRules", lambda review: not excluded(review)))
+    if selector := block.get("namespaceSelector"):
+        tests.append(("namespaceSelector", _by_namespace(selector)))
+    if selector := block.get("objectSelector"):
+        tests.append(("objectSelector", _by_object(selector)))
+    return tests
 
 
 def _marks_of_rules(rules: Iterable[Block]) -> Marks:

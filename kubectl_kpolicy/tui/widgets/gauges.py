@@ -264,39 +264,10 @@ class PulseView(Painted, can_focus=True):
             if percent is None:
                 lines.append([(text, "", door), ("?  no results known", "muted", door)])
                 continue
-            role = (
-                "success"
-                if percent == 100
-                else "error"
-                if percent < _BAD
-                else "warning"
-                if percent < _GOOD
-                else "accent"
-            )
-            way = [
-                sample.numbers[key]
-                for sample in board.past[-23:]
-                if (key := f"framework {one.name}") in sample.numbers
-            ]
-            told = difference(percent, before(board.past, f"framework {one.name}", board.now))
+            bar = drained(percent / 100, 10)
             figures = f" {percent:>3} %  {one.passed} of {one.judged}  "
-            lines.append(
-                [
-                    (text, "", door),
-                    (drained(percent / 100, 10), role, door),
-                    (figures, "", door),
-                    (
-                        _cut(
-                            " ".join(
-                                filter(None, (told, sparkline([*way, percent]) if way else ""))
-                            ),
-                            max(width - name_width - 30, 0),
-                        ),
-                        "muted",
-                        door,
-                    ),
-                ]
-            )
+            way = _cut(_way(board, one.name, percent), max(width - name_width - 30, 0))
+            lines.append([(text, "", door), (bar, _role_of(percent), door), (figures, "", door), (way, "muted", door)])  # fmt: skip
         if not board.frameworks:
             lines.append([(" ? no policy names a category" if not blind else " ?", "muted", -1)])
         return lines
@@ -319,19 +290,8 @@ class PulseView(Painted, can_focus=True):
         head = "".join(_cut(f" {plain(place) or '(cluster)'}", size) for place in places)
         lines.append([(" " * label + head, "muted", -1)])
         for policy in policies:
-            line: Line = [(_cut(f" {plain(policy)}", label), "", -1)]
-            for place in places:
-                count = heat.counts.get((policy, place), 0)
-                if not count:
-                    line.append((_cut("      ·", size), "muted", -1))
-                    continue
-                worst = heat.worst.get((policy, place), "")
-                where = f"policy={quoted(policy)} ns={quoted(place)}"
-                said = f"{policy} in {place or 'no namespace'}: {count}, worst {worst or 'unrated'}"
-                shade = _SHADES[min(count * len(_SHADES) // (most + 1), len(_SHADES) - 1)]
-                door = self._door("violations", where, said)
-                line.append((_cut(f" {shade}{shade}{count:>5}", size), _HUES.get(worst, ""), door))
-            lines.append(line)
+            cells = [self._spot(heat, policy, place, most, size) for place in places]
+            lines.append([(_cut(f" {plain(policy)}", label), "", -1), *cells])
         more = [
             f"{left} more {what}"
             for left, what in (
@@ -343,6 +303,32 @@ class PulseView(Painted, can_focus=True):
         if more:
             lines.append([(f" {', '.join(more)}", "muted", -1)])
         return lines
+
+    def _spot(self, heat: HeatMap, policy: str, place: str, most: int, size: int) -> Span:
+        """Return how much of a policy fails in a namespace, darker the nearer it is to the most of all."""
+        count = heat.counts.get((policy, place), 0)
+        if not count:
+            return _cut("      ·", size), "muted", -1
+        worst = heat.worst.get((policy, place), "")
+        where = f"policy={quoted(policy)} ns={quoted(place)}"
+        said = f"{policy} in {place or 'no namespace'}: {count}, worst {worst or 'unrated'}"
+        shade = _SHADES[min(count * len(_SHADES) // (most + 1), len(_SHADES) - 1)]
+        door = self._door("violations", where, said)
+        return _cut(f" {shade}{shade}{count:>5}", size), _HUES.get(worst, ""), door
+
+
+def _role_of(percent: int) -> str:
+    if percent == 100:
+        return "success"
+    return "error" if percent < _BAD else "warning" if percent < _GOOD else "accent"
+
+
+def _way(board: Board, framework: str, percent: int) -> str:
+    """Return how the percentage of a framework changed, in words and as a line."""
+    key = f"framework {framework}"
+    past = [sample.numbers[key] for sample in board.past[-23:] if key in sample.numbers]
+    told = difference(percent, before(board.past, key, board.now))
+    return " ".join(filter(None, (told, sparkline([*past, percent]) if past else "")))
 
 
 def _severity_at(
