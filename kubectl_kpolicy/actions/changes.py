@@ -86,7 +86,7 @@ async def _annotate(
     """Change annotations; each says who did it and why after its value, which is what the audit trail takes down."""
     kind = await _kind_of(doer, row)
     reason = form.get("reason", "")
-    told = {name: value and f"{value} {doer.user}: {reason}" for name, value in annotations.items()}  # fmt: skip
+    told = {name: value and f"{value} {doer.user}: {reason}" for name, value in annotations.items()}
     noted = {**told, vocabulary.CLEANUP_REASON: reason, vocabulary.CLEANUP_CHANGED_BY: doer.user}
     metadata: dict[str, object] = {"annotations": noted}
     if uid := word(row.object, "metadata", "uid"):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its verbs."""
-    verbs = Verbs(sub, "policies", "kubectl kpolicy policies --where 'mode=audit fail>0' -o wide")  # fmt: skip
+    verbs = Verbs(sub, "policies", "kubectl kpolicy policies --where 'mode=audit fail>0' -o wide")
     verbs.listing("list", "list policies with their results", _list, "NAME", beside=True)
     verbs.describing("policies", "NAME")
     test = verbs.add("test", "what a policy in force says about objects in files", _test)

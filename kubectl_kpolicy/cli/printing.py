@@ -53,7 +53,7 @@ def print_rows(
         is_whole = is_read_whole(out, form)
         shown_as = named_first(listing)
         told = [*rows, *(_unknown(name, shown_as) for name in unknown)]
-        table = table_of(told, shown_as, now, labels=flags.show_labels, is_whole=is_whole)  # fmt: skip
+        table = table_of(told, shown_as, now, labels=flags.show_labels, is_whole=is_whole)
         color = wanted(flags.color, out)
         write_list(out, objects, table, form, heads=not flags.no_headers, color=color)
     if not (rows or unknown) and form in ("table", "wide") and not flags.quiet:

@@ -96,7 +96,7 @@ def _certificates(world: ClusterCache, now: datetime) -> Iterator[Check]:
 
 def _is_about_policies(hook: Object) -> bool:
     name = word(hook, "metadata", "name")
-    return name.startswith("kyverno-") or vocabulary.OWNER in part(hook, "metadata", "annotations")  # fmt: skip
+    return name.startswith("kyverno-") or vocabulary.OWNER in part(hook, "metadata", "annotations")
 
 
 def _end_of(bundle: str) -> datetime | None:

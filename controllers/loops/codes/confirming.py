@@ -253,7 +253,7 @@ class CodeLoop:
         return NOT_PERSISTED, "the object does not have the content that the code was used for"
 
     async def _write_use(self, name: str, state: str, message: str, now: datetime) -> None:
-        status = {"state": state, "confirmedAt": rfc3339.write(now), "message": message}  # fmt: skip
+        status = {"state": state, "confirmedAt": rfc3339.write(now), "message": message}
         await self._patch(CODE_USES, name, {key: value for key, value in status.items() if value})
 
     async def _write_code(self, name: str, status: Object) -> None:

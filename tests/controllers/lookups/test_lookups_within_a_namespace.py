@@ -74,7 +74,9 @@ def all_calls(place: str) -> dict[str, Any]:
 
 
 def posted(place: str) -> dict[str, Any]:
-    return of_rule(apiCall={"urlPath": f"/api/v1/namespaces/{place}/configmaps/x", "method": "POST"})  # fmt: skip
+    return of_rule(
+        apiCall={"urlPath": f"/api/v1/namespaces/{place}/configmaps/x", "method": "POST"}
+    )
 
 
 def entry(place: str) -> dict[str, Any]:

@@ -273,7 +273,10 @@ def test_a_use_whose_object_may_not_be_read_says_so():
         made.client.fail("get", refusal, times=2, resource="pods")
         made.put(use())
         await made.rest(91)
-        assert (status(made)["state"], status(made)["message"]) == ("Unreadable", "may not get pods")  # fmt: skip
+        assert (status(made)["state"], status(made)["message"]) == (
+            "Unreadable",
+            "may not get pods",
+        )
 
     run(play, POD)
 

@@ -502,7 +502,11 @@ def test_a_blocked_request_has_an_event_on_the_policy_and_no_report():
 
 def test_results_about_events_make_no_events():
     async def play():
-        about = {"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e", "namespace": "shop"}}  # fmt: skip
+        about = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": "e", "namespace": "shop"},
+        }
         async with scene(needs("team", "Event")) as made:
             await admitted(made, made.put(about))
             await made.rest(60)

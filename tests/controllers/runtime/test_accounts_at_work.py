@@ -80,11 +80,19 @@ def policy(name: str, rule: dict[str, Any]) -> dict[str, Any]:
 
 
 def config_map(name: str) -> dict[str, Any]:
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "shop"}}  # fmt: skip
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "shop"},
+    }
 
 
 def exception(ends: str) -> dict[str, Any]:
-    metadata = {"name": "short", "namespace": "shop", "annotations": {"kpolicy.io/expires-at": ends}}  # fmt: skip
+    metadata = {
+        "name": "short",
+        "namespace": "shop",
+        "annotations": {"kpolicy.io/expires-at": ends},
+    }
     return {
         "apiVersion": "kyverno.io/v2", "kind": "PolicyException", "metadata": metadata,
         "spec": {"exceptions": [{"policyName": "team", "ruleNames": ["needs-team"]}], "match": {"any": [{"resources": {"kinds": ["ConfigMap"], "names": ["x"]}}]}},

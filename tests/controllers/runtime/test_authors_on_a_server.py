@@ -80,7 +80,13 @@ def policy(rule: dict[str, Any], name: str = "p") -> dict[str, Any]:
 
 
 def generate(api_version: str, kind: str, data: Any) -> dict[str, Any]:
-    block = {"apiVersion": api_version, "kind": kind, "name": "x", "namespace": "shop", "data": data}  # fmt: skip
+    block = {
+        "apiVersion": api_version,
+        "kind": kind,
+        "name": "x",
+        "namespace": "shop",
+        "data": data,
+    }
     return {"generate": block}
 
 

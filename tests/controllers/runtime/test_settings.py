@@ -117,7 +117,11 @@ def test_the_command_line_has_upstreams_flags() -> None:
         {},
     )  # fmt: skip
 
-    assert (options.background_scan, options.scan_interval, options.ttl_interval) == (False, 300, 10)  # fmt: skip
+    assert (options.background_scan, options.scan_interval, options.ttl_interval) == (
+        False,
+        300,
+        10,
+    )
     assert options.exceptions.counts("trusted")
     assert not options.exceptions.counts("shop")
     assert options.omitted_events == {"PolicyApplied", "PolicySkipped"}

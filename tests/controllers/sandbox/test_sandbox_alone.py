@@ -25,7 +25,11 @@ DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 def hook(**more: Any) -> dict[str, Any]:
     rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}]  # fmt: skip
-    given = {"name": "a.b.c", "clientConfig": {"url": "https://127.0.0.1:1/"}, "sideEffects": "None"}  # fmt: skip
+    given = {
+        "name": "a.b.c",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "sideEffects": "None",
+    }
     return {"metadata": {"name": "h"}, "webhooks": [{**given, "rules": rules, "admissionReviewVersions": ["v1"], **more}]}  # fmt: skip
 
 

@@ -226,7 +226,9 @@ def test_kubectl_prints_what_it_prints_of_a_real_one(tmp_path: Path) -> None:
 
 
 def mutating(*expressions: str, **spec: Any) -> dict[str, Any]:
-    mutations = [{"patchType": "JSONPatch", "jsonPatch": {"expression": one}} for one in expressions]  # fmt: skip
+    mutations = [
+        {"patchType": "JSONPatch", "jsonPatch": {"expression": one}} for one in expressions
+    ]
     given = {"matchConstraints": {"resourceRules": [RULE]}, "mutations": mutations}
     return {"metadata": {"name": "p"}, "spec": {"reinvocationPolicy": "Never", **given, **spec}}
 

@@ -220,7 +220,10 @@ def test_the_status_of_a_policy_tells_rules_and_readiness() -> None:
 
     assert ready["conditions"][0]["message"] == "Ready"
     assert ready["rulecount"] == {"validate": 1, "generate": 0, "mutate": 0, "verifyimages": 0}
-    assert [rule["name"] for rule in ready["autogen"]["rules"]] == ["autogen-r", "autogen-cronjob-r"]  # fmt: skip
+    assert [rule["name"] for rule in ready["autogen"]["rules"]] == [
+        "autogen-r",
+        "autogen-cronjob-r",
+    ]
     assert all(rule["skipBackgroundRequests"] is True for rule in ready["autogen"]["rules"])
     assert failed["conditions"][0] == {"type": "Ready", "status": "False", "reason": "Failed", "message": "boom", "lastTransitionTime": "now"}  # fmt: skip
     assert same_status(ready, status_of(policy(), "", "later"))

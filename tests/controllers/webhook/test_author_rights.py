@@ -394,7 +394,12 @@ def test_an_entry_that_is_there_is_asked_about_by_what_it_reads() -> None:
 
 @pytest.mark.parametrize("kind", ["ClusterCleanupPolicy", "CleanupPolicy"])
 def test_a_clean_up_needs_the_right_to_delete_and_to_read_what_it_asks(kind: str) -> None:
-    made = {"apiVersion": "kyverno.io/v2", "kind": kind, "metadata": {"name": "x"}, "spec": CLEANING}  # fmt: skip
+    made = {
+        "apiVersion": "kyverno.io/v2",
+        "kind": kind,
+        "metadata": {"name": "x"},
+        "spec": CLEANING,
+    }
     if kind == "CleanupPolicy":
         made["metadata"]["namespace"] = "shop"
     call = [{"name": "c", "apiCall": {"urlPath": "/api/v1/namespaces/shop/nothing-mine"}}]

@@ -197,7 +197,9 @@ async def _another_policy(made: Gate) -> None:
 async def _recreated_policy(made: Gate) -> None:
     changed = policy()
     made.stage.cache.remove(_kind(), changed)
-    made.stage.cache.put(_kind(), {**changed, "metadata": {**changed["metadata"], "uid": "another"}})  # fmt: skip
+    made.stage.cache.put(
+        _kind(), {**changed, "metadata": {**changed["metadata"], "uid": "another"}}
+    )
 
 
 async def _recreated_namespace(made: Gate) -> None:
