@@ -17,7 +17,7 @@ from controllers.kube.lease import Election, LeadershipLost
 from controllers.manifests.written import LEASE
 from controllers.runtime.feed import options_message, packed
 from controllers.runtime.metrics import Labels, Metrics
-from controllers.runtime.watching import KindsInStep, Watches
+from controllers.runtime.watching import DiscoveryRefresh, Watches
 from controllers.runtime.workers import Workers, reserved_port
 from controllers.starting import clock_of, connected, loops_of, make_runtime, settle_memory, warner
 from controllers.webhook.certificates import Certificates, Pair, expiry
@@ -85,7 +85,7 @@ class Replica:
             tell = count_problems(metrics, warner())
             informers = Informers(self._client, clock=self._clock, on_problem=tell)
             stack.push_async_callback(informers.close)
-            await self._refuse_company()
+            await self._refuse_beside_kyverno()
             runtime = await make_runtime(
                 self._options,
                 self._client,
@@ -101,7 +101,7 @@ class Replica:
             self._show_figures(runtime)
             watches = Watches(informers, runtime.cache, runtime.namespace)
             stack.callback(watches.stop)
-            kinds = KindsInStep(runtime.cache.discovery, self._clock)
+            kinds = DiscoveryRefresh(runtime.cache.discovery, self._clock)
             kinds.follow(informers)
             kinds.on_change.append(watches.follow_served)
             loops = loops_of(runtime)
@@ -122,7 +122,7 @@ class Replica:
         if self._pair is not None:
             yield ("webhook",), expiry(self._pair.certificate).timestamp()
 
-    async def _refuse_company(self) -> None:
+    async def _refuse_beside_kyverno(self) -> None:
         """Refuse to act on policies that Kyverno acts on."""
         if self._options.observe_only or not self._options.serves:
             return
@@ -137,7 +137,7 @@ class Replica:
         stack: AsyncExitStack,
         runtime: Runtime,
         watches: Watches,
-        kinds: KindsInStep,
+        kinds: DiscoveryRefresh,
         loops: Loops,
     ) -> list[asyncio.Task[None]]:
         leads = []
@@ -165,7 +165,7 @@ class Replica:
         stack: AsyncExitStack,
         runtime: Runtime,
         watches: Watches,
-        kinds: KindsInStep,
+        kinds: DiscoveryRefresh,
         loops: Loops,
     ) -> list[Any]:
         """Begin to answer, here or in workers; return what is to run beside it."""

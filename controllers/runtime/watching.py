@@ -96,7 +96,7 @@ def typed(obj: Object, kind: Kind) -> Object:
     return {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
 
 
-class KindsInStep:
+class DiscoveryRefresh:
     """Keeps a Discovery equal to what the server has, by its CustomResourceDefinitions.
 
     `on_change` are called after each refresh and must not wait.

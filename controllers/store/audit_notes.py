@@ -35,11 +35,11 @@ LONGEST_REASON: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class AuditedAction:
     """What somebody does: the verb, to which object (apiVersion, kind, namespace, name, uid), and why.
 
-    `state` is what tells this deed from the same one done before to the same object. `shown` is what the object must show once the
-    deed is done, where nobody proved that the API server told of it.
+    `state` is what tells this action from the same one done before to the same object. `shown` is what the object must show once the
+    action is done, where nobody proved that the API server told of it.
     """
 
     verb: str
@@ -52,7 +52,7 @@ class Deed:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What an object shows of a deed: that it was `made`, that it was `changed`, or that it is `gone`, and its `content` then."""
+    """What an object shows of an action: that it was `made`, that it was `changed`, or that it is `gone`, and its `content` then."""
 
     how: str
     content: str = ""
@@ -72,31 +72,34 @@ def note_key(key: bytes) -> bytes:
 
 
 def note_of(
-    deed: Deed, actor: str, at: datetime, *, namespace: str, key: bytes, groups: tuple[str, ...] = ()
+    action: AuditedAction, actor: str, at: datetime, *, namespace: str, key: bytes, groups: tuple[str, ...] = ()
 ) -> Object:  # fmt: skip
     """Return the object of a note in `namespace`, signed with the `note_key`.
 
     A deletion may be refused and tried again, so that each second has a note of its own.
     """
     instant = rfc3339.write(at)
-    told = [deed.verb, actor, deed.state, compact_json(deed.object)]
-    if deed.verb in DELETIONS:
+    told = [action.verb, actor, action.state, compact_json(action.object)]
+    if action.verb in DELETIONS:
         told.append(instant)
-    if deed.shown is not None:
-        told += ["unproven", deed.shown.how, deed.shown.content]
+    if action.shown is not None:
+        told += ["unproven", action.shown.how, action.shown.content]
     digest = hashlib.sha256("\0".join(told).encode("utf-8", "surrogatepass")).digest()
     name = f"note-{b32encode(digest).decode().lower()[:_NAME]}"
     spec: dict[str, Any] = {
-        "verb": deed.verb,
+        "verb": action.verb,
         "actor": actor,
         "groups": list(groups),
-        "object": dict(deed.object),
-        "policy": deed.policy,
-        "reason": deed.reason[:LONGEST_REASON],
+        "object": dict(action.object),
+        "policy": action.policy,
+        "reason": action.reason[:LONGEST_REASON],
         "at": instant,
     }
-    if deed.shown is not None:
-        spec |= {"unproven": True, "shown": {"how": deed.shown.how, "content": deed.shown.content}}
+    if action.shown is not None:
+        spec |= {
+            "unproven": True,
+            "shown": {"how": action.shown.how, "content": action.shown.content},
+        }
     return {
         "apiVersion": AUDIT_NOTES.api_version,
         "kind": AUDIT_NOTES.kind,

@@ -1,6 +1,6 @@
 """What in an admission request is worth a record in the audit trail: changes of who may do what, and of what keeps objects back.
 
-Pure: the request in, the deed out. Requests for grants, decisions on them, codes and their uses are not here, because their
+Pure: the request in, the action out. Requests for grants, decisions on them, codes and their uses are not here, because their
 own objects tell who did them.
 """
 
@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube.accounts import Job
-from controllers.store.audit_notes import Deed, content_of
+from controllers.store.audit_notes import AuditedAction, content_of
 from engine import vocabulary
 from engine.cleanup.ttl import due_at
 from engine.errors import EvaluationError
@@ -47,9 +47,9 @@ _HIDDEN: Final = frozenset({"data", "stringData"})
 _OURS: Final = POLICY_GROUPS | {OWN_GROUP}
 
 
-def deed_of(
+def audited_action(
     request: Mapping[str, Any], now: datetime, *, jobs: frozenset[Job] = frozenset()
-) -> Deed | None:
+) -> AuditedAction | None:
     """Return what a request does that the trail must know, None for everything else.
 
     `jobs` are those of the controllers that the request is made for. What the account of grants does to grants, to their
@@ -73,7 +73,7 @@ def deed_of(
 
 def _deletion(
     request: Mapping[str, Any], plural: str, old: Object, now: datetime, jobs: frozenset[Job]
-) -> Deed | None:
+) -> AuditedAction | None:
     if plural not in SHOWN_DELETIONS or (old.get("metadata") or {}).get("deletionTimestamp"):
         # Whoever asks again for what is being deleted already has not deleted it.
         return None
@@ -84,10 +84,10 @@ def _deletion(
         # The records of its grant tell when it is over, and no clean-up but that at its end reaches it.
         return None
     if Job.CLEANUP in jobs and is_exception and _is_over(old, now):
-        return Deed("expired", _about(request, old), "", _policy(old))
+        return AuditedAction("expired", _about(request, old), "", _policy(old))
     state = str((old.get("status") or {}).get("state") or "")
     reason = f"it was {state}" if state else ""
-    return Deed("delete", _about(request, old), reason, _policy(old))
+    return AuditedAction("delete", _about(request, old), reason, _policy(old))
 
 
 def _is_granted(obj: Object) -> bool:
@@ -107,10 +107,10 @@ def _is_over(obj: Object, now: datetime) -> bool:
 
 def _change(
     request: Mapping[str, Any], plural: str, new: Object, old: Object | None
-) -> Deed | None:
+) -> AuditedAction | None:
     if old is None:
         verb = "except" if plural == "policyexceptions" else "create"
-        return Deed(verb, _about(request, new), _reason(new), _policy(new))
+        return AuditedAction(verb, _about(request, new), _reason(new), _policy(new))
     if content_of(old) == content_of(new):
         return None
     reason = _reason(new)
@@ -118,7 +118,7 @@ def _change(
         reason = "; ".join(filter(None, (reason[:_LONGEST_WORDS], difference(old, new))))
     # what was asked for first may have been refused, and is not what was done then
     state = f"{_version(old)}/{content_of(new)}"
-    return Deed("change", _about(request, new), reason, _policy(new), state)
+    return AuditedAction("change", _about(request, new), reason, _policy(new), state)
 
 
 def difference(old: Object, new: Object) -> str:
@@ -176,7 +176,7 @@ def _brief(value: object, most: int = _LONGEST_VALUE) -> str:
     return "a text" if "\n" in text else text if len(text) <= most else f"{text[:most]}…"
 
 
-def _mark(request: Mapping[str, Any], new: Object, old: Object) -> Deed | None:
+def _mark(request: Mapping[str, Any], new: Object, old: Object) -> AuditedAction | None:
     """Return the first of the annotations against clean-ups that a request sets, changes or takes away."""
     before, after = _annotations(old), _annotations(new)
     for name, (setting, taking) in MARKS.items():
@@ -185,7 +185,7 @@ def _mark(request: Mapping[str, Any], new: Object, old: Object) -> Deed | None:
             text = str(
                 after.get(name) or after.get(vocabulary.CLEANUP_REASON) or before.get(name) or ""
             )
-            return Deed(verb, _about(request, new), text, "", f"{_version(old)}/{text}")
+            return AuditedAction(verb, _about(request, new), text, "", f"{_version(old)}/{text}")
     return None
 
 

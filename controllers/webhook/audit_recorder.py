@@ -15,7 +15,7 @@ from controllers.kube import AlreadyExists, Client, Clock, Discovery, NotFound
 from controllers.kube.kinds import AUDIT_NOTES, CODE_USES
 from controllers.store.audit_notes import (
     REUSE,
-    Deed,
+    AuditedAction,
     Shown,
     content_of,
     note_key,
@@ -27,7 +27,7 @@ from engine.errors import EngineError
 from engine.lang import rfc3339
 
 from . import envelope
-from .audit_events import deed_of
+from .audit_events import audited_action
 from .caller import is_proven
 from .code_bindings import user_of
 from .live import Live
@@ -99,21 +99,21 @@ class AuditRecorder:
 
     async def _note(self, request: Mapping[str, Any]) -> None:
         user, now = user_of(request), self._clock.now()
-        deed = deed_of(request, now, jobs=self._jobs_of(user))
-        if deed is None:
+        action = audited_action(request, now, jobs=self._jobs_of(user))
+        if action is None:
             return
         if not is_proven():
             seen = await self._seen(request)
             if seen is None:
                 return
             shown, request = seen
-            deed = deed_of(request, now, jobs=self._jobs_of(user))
-            if deed is None:
+            action = audited_action(request, now, jobs=self._jobs_of(user))
+            if action is None:
                 return
-            deed = replace(deed, shown=shown)
+            action = replace(action, shown=shown)
         groups = tuple(map(str, (request.get("userInfo") or {}).get("groups") or ()))
         note = note_of(
-            deed, user, now, namespace=self._namespace, key=self._key, groups=groups[:16]
+            action, user, now, namespace=self._namespace, key=self._key, groups=groups[:16]
         )
         try:
             await self._client.create(AUDIT_NOTES, note)
@@ -158,13 +158,13 @@ def _is_own(use: Object, user: str, target: Object, now: datetime) -> bool:
     return is_same and at is not None and now - at <= SAME_ATTEMPT
 
 
-def _reuse_of(use: Object, target: Object) -> Deed:
+def _reuse_of(use: Object, target: Object) -> AuditedAction:
     metadata, spec = use["metadata"], use["spec"]
     binding = spec.get("binding") or {}
     about = {"apiVersion": CODE_USES.api_version, "kind": CODE_USES.kind, **{key: metadata.get(key, "") for key in ("namespace", "name", "uid")}}  # fmt: skip
     used = f"already used by {spec.get('user')} at {spec.get('usedAt')}"
     policy = f"{binding.get('policy', '')}/{','.join(binding.get('rules') or ())}"
-    return Deed(REUSE, about, f"{used}; brought again for {_named(target)}", policy)
+    return AuditedAction(REUSE, about, f"{used}; brought again for {_named(target)}", policy)
 
 
 def _named(target: Mapping[str, Any]) -> str:

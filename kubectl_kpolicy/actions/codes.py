@@ -51,7 +51,7 @@ class Issued:
         return code
 
 
-class CodeDesk:
+class CodeActions:
     """Issues codes under one's own name, and applies objects with them."""
 
     def __init__(
@@ -61,7 +61,7 @@ class CodeDesk:
         self._me, self.user = me, me.user
 
     def __repr__(self) -> str:
-        return f"<CodeDesk of {self.user}>"
+        return f"<CodeActions of {self.user}>"
 
     def objection(self, form: Mapping[str, str]) -> str:
         """Return what is wrong with a form as it stands, empty when nothing is."""

@@ -16,7 +16,7 @@ from kubectl_kpolicy.session.identity import Identity, somebody
 from kubectl_kpolicy.session.targets import Target, with_kinds
 
 from . import issuing, journal
-from .showing import Way, check_way, hand_over, probe
+from .showing import Handover, check_handover, hand_over, probe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -63,8 +63,8 @@ def issue(flags: OtpRequest) -> int:
 
 
 def _issue(flags: OtpRequest) -> int:
-    ttl, way = issuing.read_ttl(flags.ttl), _way(flags)
-    seal = _seal(way)
+    ttl, handover = issuing.read_ttl(flags.ttl), _handover(flags)
+    seal = _seal(handover)
 
     async def work(client: Client, access: Access) -> int:
         who = await somebody(client)
@@ -72,7 +72,7 @@ def _issue(flags: OtpRequest) -> int:
         obj, code = await _made(flags, client, wanted, who, ttl)
         _tell(flags, obj, f"{wanted.user} may use it for {subject_text(wanted.policy, wanted.rules)} on {wanted.kind}/{wanted.name} in {wanted.namespace}")  # fmt: skip
         if flags.dry_run == "none":
-            _hand_over(way, seal(code, obj), [obj])
+            _hand_over(handover, seal(code, obj), [obj])
         return ExitCode.DONE
 
     return cluster.with_client(flags.connection, work)
@@ -95,22 +95,22 @@ async def _made(flags: OtpRequest, client: Client, wanted: issuing.Wanted, who: 
     return obj, shown(code)
 
 
-def _seal(way: Way) -> Callable[[str, Object], str]:
-    """Return what a code is handed over as: itself, or sealed to whom the way names; raises EngineError."""
-    if not way.recipient:
+def _seal(handover: Handover) -> Callable[[str, Object], str]:
+    """Return what a code is handed over as: itself, or sealed to whom the handover names; raises EngineError."""
+    if not handover.recipient:
         return lambda code, _obj: code
     from kubectl_kpolicy.output.structured import json_text
 
     from .sealing import read_recipient, sealed_about
 
-    key = read_recipient(way.recipient)
+    key = read_recipient(handover.recipient)
     return lambda code, obj: json_text(sealed_about(code, obj, key)).rstrip("\n")
 
 
-def _hand_over(way: Way, text: str, objects: Sequence[Object]) -> None:
+def _hand_over(handover: Handover, text: str, objects: Sequence[Object]) -> None:
     """Hand a code over; where that fails nobody will ever know it, so that it is said how to make it void."""
     try:
-        hand_over(way, text)
+        hand_over(handover, text)
     except (EngineError, OSError) as error:
         names = " ".join(one["metadata"]["name"] for one in objects)
         raise EngineError(f"the code is lost: {error}", help=f"kubectl kpolicy otp void {names}") from error  # fmt: skip
@@ -127,8 +127,8 @@ def _seal_set(flags: OtpRequest) -> int:
     from .sealing import read_recipient, sealed_about
 
     ttl, key = issuing.read_ttl(flags.ttl), read_recipient(flags.seal_to)
-    way = Way(file=flags.out_file, recipient=flags.seal_to)
-    probe(way)
+    handover = Handover(file=flags.out_file, recipient=flags.seal_to)
+    probe(handover)
     policy, rules, kind, name = issuing.read_binding(flags.bind)
 
     async def work(client: Client, access: Access) -> int:
@@ -144,7 +144,7 @@ def _seal_set(flags: OtpRequest) -> int:
                 sealed.append(sealed_about(code, obj, key))
         _say_sealed(flags, objects)
         if flags.dry_run == "none":
-            _hand_over(way, json_text(list_of(sealed)).rstrip("\n"), objects)
+            _hand_over(handover, json_text(list_of(sealed)).rstrip("\n"), objects)
         return ExitCode.DONE
 
     return cluster.with_client(flags.connection, work)
@@ -183,13 +183,13 @@ def _lock_status(flags: OtpRequest) -> int:
     return ExitCode.DONE
 
 
-def _way(flags: OtpRequest) -> Way:
+def _handover(flags: OtpRequest) -> Handover:
     """Return how the code is handed over; nothing is needed where none is made. Raises EngineError."""
-    way = Way(show=flags.show, file=flags.out_file, recipient=flags.seal_to)
+    handover = Handover(show=flags.show, file=flags.out_file, recipient=flags.seal_to)
     if flags.dry_run == "none":
-        check_way(way)
-        probe(way)
-    return way
+        check_handover(handover)
+        probe(handover)
+    return handover
 
 
 async def _wanted(flags: OtpRequest, client: Client, namespace: str) -> issuing.Wanted:
@@ -213,13 +213,15 @@ def _tell(flags: OtpRequest, obj: Object, text: str) -> None:
 
 
 def _issue_into_journal(flags: OtpRequest) -> int:
-    place, way = journal.place_of(flags.journal), _way(flags)
+    place, handover = journal.place_of(flags.journal), _handover(flags)
 
     async def work(client: Client, _access: Access) -> int:
         code = journal.journal_code()
         await journal.add(client, place, code, dry_run=flags.dry_run == "server")
         print(f"a code was added to journal {flags.journal}; whoever holds it can use it once", file=sys.stderr)  # fmt: skip
-        hand_over(way, _seal(way)(code, {"metadata": {"name": flags.journal.replace("/", "-")}}))
+        hand_over(
+            handover, _seal(handover)(code, {"metadata": {"name": flags.journal.replace("/", "-")}})
+        )
         return ExitCode.DONE
 
     if flags.dry_run != "none":

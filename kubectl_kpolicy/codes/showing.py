@@ -12,7 +12,7 @@ from kubectl_kpolicy.output.misuse import Misuse
 
 
 @record
-class Way:
+class Handover:
     """How a code is handed over: shown, written to `file`, or sealed to the key in `recipient` (into the file, or printed)."""
 
     show: bool = False
@@ -20,36 +20,36 @@ class Way:
     recipient: str = ""
 
 
-def check_way(way: Way) -> None:
-    """Refuse, before a code is made, a way that would print it where others read it; raises EngineError."""
-    if way.show == bool(way.file or way.recipient):
+def check_handover(handover: Handover) -> None:
+    """Refuse, before a code is made, to hand it over where others read it; raises EngineError."""
+    if handover.show == bool(handover.file or handover.recipient):
         raise Misuse(
             "say where the code goes", help="--show on a terminal, --out-file FILE, or --seal-to KEY; --show goes with neither"
         )  # fmt: skip
-    if way.show and not sys.stdout.isatty():
+    if handover.show and not sys.stdout.isatty():
         raise EngineError(
             "a code is shown on a terminal only", help="write it with --out-file FILE instead"
         )
 
 
-def hand_over(way: Way, text: str) -> None:
+def hand_over(handover: Handover, text: str) -> None:
     """Show a code or write it to a new file with mode 0600; raises EngineError where the file exists."""
-    if way.show or (way.recipient and not way.file):
+    if handover.show or (handover.recipient and not handover.file):
         sys.stdout.write(f"{text}\n")
         return
     try:
-        file = os.open(way.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        file = os.open(handover.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise EngineError(f"cannot write `{way.file}`: {error.strerror}") from error
+        raise EngineError(f"cannot write `{handover.file}`: {error.strerror}") from error
     with os.fdopen(file, "w") as out:
         out.write(f"{text}\n")
 
 
-def probe(way: Way) -> None:
+def probe(handover: Handover) -> None:
     """Refuse a file that exists already or cannot, before a code is made for it; raises EngineError."""
-    if way.file and os.path.lexists(way.file):
-        raise EngineError(f"`{way.file}` exists", help="name a new file")
-    folder = Path(way.file).parent
+    if handover.file and os.path.lexists(handover.file):
+        raise EngineError(f"`{handover.file}` exists", help="name a new file")
+    folder = Path(handover.file).parent
     if not folder.is_dir():
         raise EngineError(f"there is no folder `{folder}`", help="make it, or name another file")
 

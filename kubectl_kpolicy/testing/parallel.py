@@ -34,7 +34,7 @@ _WIDTH = 30
 
 
 @record
-class Way:
+class RunOptions:
     """How cases are run: at which instant, which rows are looked at, and what may be asked beside files."""
 
     now: datetime
@@ -55,9 +55,9 @@ class Ran:
     is_read: bool = True
 
 
-def jobs_for(cases: int, wanted: int, way: Way) -> int:
+def jobs_for(cases: int, wanted: int, options: RunOptions) -> int:
     """Return in how many processes cases are run; `wanted` 0 is as many as there are processors, once they are worth it."""
-    if way.outside is not None or "fork" not in get_all_start_methods():
+    if options.outside is not None or "fork" not in get_all_start_methods():
         return 1
     usual = (
         len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -65,45 +65,45 @@ def jobs_for(cases: int, wanted: int, way: Way) -> int:
     return max(1, min(wanted or usual, cases if wanted else cases // WORTH_A_PROCESS))
 
 
-def outcomes(cases: Sequence[TestCase], way: Way, jobs: int) -> Iterator[Ran]:
+def outcomes(cases: Sequence[TestCase], options: RunOptions, jobs: int) -> Iterator[Ran]:
     """Yield what becomes of each case, in the order of the cases; raises nothing for a case that cannot be read."""
     if jobs == 1:
         for case in cases:
-            yield run_one(case, way)
+            yield run_one(case, options)
         return
     from concurrent.futures import ProcessPoolExecutor
 
-    with ProcessPoolExecutor(jobs, get_context("fork"), _begin, (cases, way)) as pool:
+    with ProcessPoolExecutor(jobs, get_context("fork"), _begin, (cases, options)) as pool:
         yield from pool.map(_numbered, range(len(cases)), chunksize=2)
 
 
-_given: list[tuple[Sequence[TestCase], Way]] = []
+_given: list[tuple[Sequence[TestCase], RunOptions]] = []
 """What a child was born with, so that cases need not be sent to it."""
 
 
-def _begin(cases: Sequence[TestCase], way: Way) -> None:
-    _given.append((cases, way))
+def _begin(cases: Sequence[TestCase], options: RunOptions) -> None:
+    _given.append((cases, options))
 
 
 def _numbered(number: int) -> Ran:
-    cases, way = _given[-1]
-    return run_one(cases[number], way)
+    cases, options = _given[-1]
+    return run_one(cases[number], options)
 
 
-def run_one(case: TestCase, way: Way) -> Ran:
+def run_one(case: TestCase, options: RunOptions) -> Ran:
     """Load and run a case; what cannot be read is a miss of every row that it expects."""
     words = io.StringIO()
     try:
         bench = load_case(case)
-        bench = replace(bench, world=replace(bench.world, outside=way.outside))
+        bench = replace(bench, world=replace(bench.world, outside=options.outside))
         for problem in bench.loaded.problems:
             report(problem, err=words)
         rows = run_case(
             bench,
-            now=way.now,
+            now=options.now,
             file=case.place,
-            selector=way.selector,
-            resolve_values=way.resolve_values,
+            selector=options.selector,
+            resolve_values=options.resolve_values,
         )
     except EngineError as error:
         report(error, err=words)

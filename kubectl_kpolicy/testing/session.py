@@ -22,7 +22,7 @@ from kubectl_kpolicy.session.collector import collector_off
 from kubectl_kpolicy.session.sources import ADDRESSES
 
 from .loading import Broken, find_cases
-from .parallel import Bar, Ran, Way, jobs_for, outcomes
+from .parallel import Bar, Ran, RunOptions, jobs_for, outcomes
 from .run import Selector, parse_selector
 from .verdict import EXCLUDED, OK, Row
 
@@ -92,9 +92,9 @@ class _Session:
             else:
                 cases.append(case)
         flags = self._flags
-        way = Way(self._now, self._selector, flags.resolve_values, self._outside)
+        options = RunOptions(self._now, self._selector, flags.resolve_values, self._outside)
         bar = Bar(self._err, len(cases), quiet=flags.quiet)
-        ran = outcomes(cases, way, jobs_for(len(cases), flags.jobs, way))
+        ran = outcomes(cases, options, jobs_for(len(cases), flags.jobs, options))
         for case, one in zip(cases, ran, strict=True):
             bar.clear()
             self._take(case, one)

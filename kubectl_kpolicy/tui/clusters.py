@@ -15,7 +15,7 @@ from kubectl_kpolicy.session.identity import Identity, KnownRights
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from kubectl_kpolicy.actions.codes import CodeDesk
+    from kubectl_kpolicy.actions.codes import CodeActions
     from kubectl_kpolicy.cluster.sources import Source
     from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.session.identity import Right
@@ -38,7 +38,7 @@ class OneCluster:
         self.doer = doer or ActionExecutor(None, source.now, Identity(user))
         self.grant_form = grant_form or GrantForm(source.world, source.now)
         self.rights = KnownRights(rights)
-        self.codes: CodeDesk | None = None
+        self.codes: CodeActions | None = None
 
     def __repr__(self) -> str:
         return f"<OneCluster {self.name or self.source.name}>"

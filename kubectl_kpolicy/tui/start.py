@@ -270,7 +270,7 @@ async def _identified(console: Console, one: OneCluster) -> None:
 
 def _connect(one: OneCluster, client: Client, me: Identity) -> None:
     """Let a console request grants, and issue and use codes, as somebody."""
-    from kubectl_kpolicy.actions.codes import CodeDesk
+    from kubectl_kpolicy.actions.codes import CodeActions
     from kubectl_kpolicy.actions.grants import hand_in
 
     source = one.source
@@ -279,7 +279,7 @@ def _connect(one: OneCluster, client: Client, me: Identity) -> None:
         return await hand_in(client, wanted, source.now(), dry_run=dry_run)
 
     one.grant_form = GrantForm(source.world, source.now, me, handed_in)
-    one.codes = CodeDesk(client, me, source.now, source.world)
+    one.codes = CodeActions(client, me, source.now, source.world)
 
 
 def _replay(flags: ConsoleRequest) -> ReplaySource:

@@ -17,7 +17,7 @@ from .changes import sentence
 if TYPE_CHECKING:
     from textual.widget import AwaitMount
 
-    from kubectl_kpolicy.actions.codes import CodeDesk, Issued
+    from kubectl_kpolicy.actions.codes import CodeActions, Issued
     from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.tui.app import Console
 
@@ -28,8 +28,8 @@ _TTL = "15m"
 def issue(app: Console) -> AwaitMount | None:
     """Ask for whom and for what a code shall be, for what the row shows where it shows something."""
     there, action = app.here, app.registry.get("code-issue")
-    desk = there.codes
-    if desk is None or action is None:
+    codes = there.codes
+    if codes is None or action is None:
         app.say(_NOBODY, "yellow")
         return None
 
@@ -38,17 +38,17 @@ def issue(app: Console) -> AwaitMount | None:
             app.say("no code was issued")
             return
         try:
-            issued = await desk.issue(form)
+            issued = await codes.issue(form)
         except EngineError as error:
             app.say(sentence(error), "red")
             return
         app.log_command(commands.at(there, commands.line_of(app, action, (), **form)))
         _reveal(app, issued)
 
-    return app.push_screen(Danger(_question(app, desk)), answered)
+    return app.push_screen(Danger(_question(app, codes)), answered)
 
 
-def _question(app: Console, desk: CodeDesk) -> Question:
+def _question(app: Console, codes: CodeActions) -> Question:
     row = app.subject if app.current != "codes" else None
     return Question(
         "Issue",
@@ -61,7 +61,7 @@ def _question(app: Console, desk: CodeDesk) -> Question:
             Field("reason", "reason", "why, for the record"),
         ),
         destroys=False,
-        objection=desk.objection,
+        objection=codes.objection,
     )  # fmt: skip
 
 
@@ -97,8 +97,8 @@ def _reveal(app: Console, issued: Issued) -> None:
 def redeem(app: Console) -> AwaitMount | None:
     """Ask for a file and a code, and apply the one with the other."""
     there, action = app.here, app.registry.get("code-redeem")
-    desk = there.codes
-    if desk is None or action is None:
+    codes = there.codes
+    if codes is None or action is None:
         app.say(_NOBODY, "yellow")
         return None
     question = Question(
@@ -121,7 +121,7 @@ def redeem(app: Console) -> AwaitMount | None:
             there, commands.line_of(app, action, (), file=form["file"], namespace=form["namespace"])
         )
         try:
-            app.say(await desk.redeem(form))
+            app.say(await codes.redeem(form))
         except EngineError as error:
             app.say(sentence(error), "red")
             return

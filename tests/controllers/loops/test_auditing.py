@@ -11,7 +11,7 @@ from controllers.kube.kinds import AUDIT_NOTES, AUDIT_SEGMENTS, CODE_USES, POLIC
 from controllers.loops.auditing import NoteLoop
 from controllers.loops.grants import GrantReconciler
 from controllers.store.audit import AuditTrail
-from controllers.store.audit_notes import Deed, Shown, content_of, note_key, note_of
+from controllers.store.audit_notes import AuditedAction, Shown, content_of, note_key, note_of
 from engine.audit import segment_of, verify
 
 from .staging import NOW, Scene, scene
@@ -39,7 +39,7 @@ def note(verb: str = "delete", actor: str = "eve", uid: str = UID, key: bytes = 
         "name": "web",
         "uid": uid,
     }
-    return note_of(Deed(verb, about, "it was active", "no-root/r"), actor, NOW + timedelta(seconds=after), namespace="kyverno", key=note_key(key))  # fmt: skip
+    return note_of(AuditedAction(verb, about, "it was active", "no-root/r"), actor, NOW + timedelta(seconds=after), namespace="kyverno", key=note_key(key))  # fmt: skip
 
 
 def run(play: Any, *objects: Any) -> None:
@@ -200,8 +200,8 @@ EXCEPTION = {
 
 def unproven(how: str, content: str = "", verb: str = "", uid: str = "e1") -> Any:
     about = {"apiVersion": "kyverno.io/v2", "kind": "PolicyException", "namespace": "shop", "name": "web", "uid": uid}  # fmt: skip
-    deed = Deed(verb or how, about, shown=Shown(how, content))
-    return note_of(deed, "bob-the-auditor", NOW, namespace="kyverno", key=note_key(b"k" * 32))
+    action = AuditedAction(verb or how, about, shown=Shown(how, content))
+    return note_of(action, "bob-the-auditor", NOW, namespace="kyverno", key=note_key(b"k" * 32))
 
 
 def test_what_nobody_proved_comes_into_the_trail_as_far_as_it_is_seen_and_its_actor_as_claimed():
@@ -266,8 +266,8 @@ USE = {
 
 
 def reuse(actor: str) -> Any:
-    deed = Deed("reuse", {**ABOUT, **USE["metadata"]}, "already used by ada")
-    return note_of(deed, actor, NOW, namespace="kyverno", key=note_key(b"k" * 32))
+    action = AuditedAction("reuse", {**ABOUT, **USE["metadata"]}, "already used by ada")
+    return note_of(action, actor, NOW, namespace="kyverno", key=note_key(b"k" * 32))
 
 
 def test_a_used_code_that_is_brought_again_is_told_once_of_each_person_and_of_five_at_most():

@@ -19,7 +19,7 @@ from controllers.kube.kinds import (
 from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.policy_cache import PolicyCache
-from controllers.runtime.watching import KindsInStep, Watches
+from controllers.runtime.watching import DiscoveryRefresh, Watches
 from controllers.store.exceptions import ExceptionRules
 from tests.clock import ManualClock, settle
 from tests.controllers.kube.fake import FakeClient
@@ -258,7 +258,7 @@ def test_watches_fill_a_world_and_make_it_ready() -> None:
 def test_kinds_are_read_again_when_definitions_change() -> None:
     async def test(client: FakeClient, made: ClusterCache, _w: Any, informers: Informers, clock: ManualClock) -> None:  # fmt: skip
         told: list[int] = []
-        kinds = KindsInStep(made.discovery, clock)
+        kinds = DiscoveryRefresh(made.discovery, clock)
         kinds.on_change.append(lambda: told.append(1))
         kinds.follow(informers)
         task = asyncio.create_task(kinds.run())

@@ -12,7 +12,7 @@ import pytest
 from engine.lang import yaml
 from engine.record import replace
 from kubectl_kpolicy.entry import main
-from kubectl_kpolicy.testing.parallel import Bar, Way, jobs_for
+from kubectl_kpolicy.testing.parallel import Bar, RunOptions, jobs_for
 from kubectl_kpolicy.testing.run import Selector
 
 POLICY = """
@@ -357,7 +357,7 @@ def test_several_processes_say_the_same_in_the_same_order(suite, capsys, tmp_pat
 
 
 def test_processes_are_started_where_they_are_worth_it():
-    way = Way(datetime.now(UTC), Selector())
+    way = RunOptions(datetime.now(UTC), Selector())
     assert [jobs_for(count, 0, way) for count in (0, 1, 15)] == [1, 1, 1]
     assert jobs_for(5, 3, way) == 3
     assert jobs_for(2, 8, way) == 2
