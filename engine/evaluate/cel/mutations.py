@@ -136,8 +136,6 @@ def apply_configuration(
     """
     if not isinstance(configuration, dict):
         raise EvaluationError("an apply configuration expression must give an Object")
-    if is_stored and not configuration:
-        return obj
     kind = type_of(obj.get("apiVersion"), obj.get("kind"))
     if kind is not None:
         if not is_stored:
@@ -239,9 +237,12 @@ class Mutation:
         if type_name(given) != CONFIGURATION:
             text = "unsupported return type from ApplyConfiguration expression"
             raise EvaluationError(f"{text}: {type_name(given)}")
+        is_stored = bindings.inputs.is_stored
+        if is_stored and not given:
+            # what stays as the API server holds it is held against no type
+            return obj
         check_names(given)
         wanted = plain(bindings.env, given)
-        is_stored = bindings.inputs.is_stored
         return apply_configuration(wanted, obj, may_replace=self.may_replace, is_stored=is_stored)
 
 
