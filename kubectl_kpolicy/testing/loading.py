@@ -45,9 +45,8 @@ class Bench:
 
 @record
 class Broken:
-    """A test file that cannot be read, and why."""
+    """Why a test file cannot be read."""
 
-    path: Path
     error: EngineError
 
 
@@ -58,13 +57,13 @@ def find_cases(paths: Iterable[Path], file_name: str = FILE_NAME) -> Iterator[Te
             try:
                 documents = read_file(file)
             except EngineError as error:
-                yield Broken(file, error)
+                yield Broken(error)
                 continue
             for number, document in enumerate(documents):
                 try:
                     yield read_case(file, document, number)
                 except EngineError as error:
-                    yield Broken(file, error)
+                    yield Broken(error)
 
 
 def _files(path: Path, file_name: str) -> list[Path]:
