@@ -39,8 +39,12 @@ async def claim(
 
 @pytest.mark.parametrize(
     "changed",
-    [{"kind": "ConfigMap"}, {"namespace": "shop", "kind": "ConfigMap"}, {"group": "apps", "kind": "Deployment"}],
-)  # fmt: skip
+    [
+        {"kind": "ConfigMap"},
+        {"namespace": "shop", "kind": "ConfigMap"},
+        {"group": "apps", "kind": "Deployment"},
+    ],
+)
 def test_a_claim_of_a_trigger_that_is_not_there_deletes_nothing_that_was_made_for_the_real_one(
     changed: dict[str, str],
 ) -> None:
