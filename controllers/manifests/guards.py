@@ -14,6 +14,7 @@ from engine import vocabulary
 from engine.generate.labels import ORIGIN, POLICY_NAME
 from engine.grants import FINAL
 from engine.grants.issuing import LONGEST
+from engine.model.kinds import CLASSIC_GROUP
 
 from .crds.native import GROUP, REQUEST_FIELDS, VERSION
 
@@ -232,7 +233,7 @@ def _labels(namespace: str) -> Object:
     )
     return _deleting(
         "kpolicy-ttl-labels",
-        f"{after} == '' || ({_UPDATE} && {before} == {after})",
+        f"{after} == '' || ({_UPDATE} && {before} == {after}) || {_MAY_DELETE}",
         f"only who may delete an object may set its label {vocabulary.TTL_LABEL}",
         vocabulary.TTL_LABEL,
         [account_user(namespace, job) for job in (Job.BACKGROUND, Job.GRANTS)],
@@ -240,30 +241,34 @@ def _labels(namespace: str) -> Object:
 
 
 def _origins(namespace: str) -> Object:
-    """Guard the labels by which an object counts as made by a rule, which synchronising deletes when the rule does not want it."""
+    """Guard labels that say which rule made an object for what: synchronising deletes it by them, and carries the rule out anew."""
     before, after = (f"{one}.metadata.?labels.orValue({{}})" for one in _STATES)
     same = f"[{', '.join(map(repr, ORIGIN))}].all(k, {before}[?k] == {after}[?k])"
+    asking = f"authorizer.group('{CLASSIC_GROUP}').resource('updaterequests').namespace('{namespace}').check('create').allowed()"
     return _deleting(
         "kpolicy-generate-labels",
-        f"{after}[?'{vocabulary.MANAGED_BY}'].orValue('') != 'kyverno' || !('{POLICY_NAME}' in {after}) || ({_UPDATE} && {same})",
-        "only who may delete an object may say which rule made it",
+        f"{after}[?'{vocabulary.MANAGED_BY}'].orValue('') != 'kyverno' || !('{POLICY_NAME}' in {after}) || ({_UPDATE} && {same}) || "
+        f"({_MAY_DELETE} && {asking})",
+        "only who may delete an object and create UpdateRequests in the engine's namespace may say which rule made it",
         POLICY_NAME,
         [account_user(namespace, Job.BACKGROUND)],
     )
 
 
-def _deleting(name: str, is_fine: str, message: str, label: str, ours: Iterable[str]) -> Object:
-    """Return a guard of objects with a label that makes us delete them: a write must be fine, or by who may delete."""
-    place = (
-        "authorizer.group(request.resource.group).resource(request.resource.resource)"
-        ".namespace(request.namespace).name(object.metadata.?name.orValue(''))"
-    )
+_MAY_DELETE: Final = (
+    "authorizer.group(request.resource.group).resource(request.resource.resource)"
+    ".namespace(request.namespace).name(object.metadata.?name.orValue('')).check('delete').allowed()"
+)
+
+
+def _deleting(name: str, check: str, message: str, label: str, ours: Iterable[str]) -> Object:
+    """Return a guard of objects with a label that makes us delete them, from all but accounts of ours."""
     accounts = ", ".join(f"'{one}'" for one in ours)
     made = _policy(
         name,
         # labels can be written through subresources, such as the status of a Pod
         _rule("*", "*", "*/*", "CREATE", "UPDATE"),
-        [(f"{is_fine} || {place}.check('delete').allowed()", message)],
+        [(check, message)],
         [{"name": "not-our-accounts", "expression": f"!({ME} in [{accounts}])"}],
     )
     selector = {"matchExpressions": [{"key": label, "operator": "Exists"}]}

@@ -271,9 +271,12 @@ def test_kubectl_applies_what_install_prints(tmp_path: Path) -> None:
     run(tmp_path, test)
 
 
+OWNER = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["*"]}]
+
+
 async def for_writer_and_owner(api: Api) -> None:
     for name, verbs in (("writer", ["get", "create", "update", "patch"]), ("owner", ["*"])):
-        rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}]
+        rules = [{**OWNER[0], "verbs": verbs}]
         await api.post(f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": rules})
         await api.post(f"{RBAC}/clusterrolebindings", {
             "metadata": {"name": name}, "roleRef": {"kind": "ClusterRole", "name": name, "apiGroup": "rbac.authorization.k8s.io"},
@@ -330,8 +333,8 @@ def test_a_label_that_deletes_is_not_set_through_the_status_either(tmp_path: Pat
     run(tmp_path, test)
 
 
-def test_what_a_rule_is_said_to_have_made_is_said_by_who_may_delete_it(tmp_path: Path) -> None:
-    """Synchronising deletes what bears the labels of a rule and is not wanted by it."""
+def test_what_a_rule_is_said_to_have_made_is_said_by_who_may_delete_it_and_have_rules_carried_out(tmp_path: Path) -> None:  # fmt: skip
+    """Synchronising deletes what bears the labels of a rule and is not wanted by it, and makes what is wanted for its trigger."""
 
     async def test(api: Api) -> None:
         await guarded(api)
@@ -348,7 +351,16 @@ def test_what_a_rule_is_said_to_have_made_is_said_by_who_may_delete_it(tmp_path:
         marked = {"metadata": {"labels": labels}}
         status, said = await writer("PATCH", f"{MAPS}/plain", marked, Content_Type=MERGE)
         assert status == 403
-        assert "only who may delete an object may say which rule made it" in said["message"]
+        assert "only who may delete an object and" in said["message"]
+        status, said = await owner("POST", MAPS, made)
+        assert status == 403
+        assert "create UpdateRequests in the engine's namespace" in said["message"]
+        asking = [
+            {"apiGroups": ["kyverno.io"], "resources": ["updaterequests"], "verbs": ["create"]}
+        ]
+        await api(
+            "PATCH", f"{RBAC}/clusterroles/owner", {"rules": [*OWNER, *asking]}, Content_Type=MERGE
+        )
         assert (await owner("POST", MAPS, made))[0] == 201
         for change, allowed in (
             ({"data": {"a": "changed"}}, 200),
