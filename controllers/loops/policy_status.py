@@ -194,7 +194,7 @@ class PolicyStatus:
             now,
             missing,
             is_asked_for=is_asked_for,
-            failing=self._failures.message(policy.identity),
+            failing=self._failures.message(policy),
             broken=[
                 f"exception {one.key} covers nothing: {one.error.message}"
                 for one in self._context.snapshot.broken

@@ -55,13 +55,12 @@ class Generator:
 
         A synchronised rule that no longer matches takes back what it made; an exception only lets it rest.
         """
-        policy = rule.policy.identity
         try:
             done = await self._carry_out(rule, review, origin, now, seen)
         except EngineError as error:
-            self.failures.put(policy, origin, error.message)
+            self.failures.put(rule.policy, origin, error.message)
             raise
-        self.failures.clear(policy, origin)
+        self.failures.clear(rule.policy, origin)
         return done
 
     async def _carry_out(
@@ -109,7 +108,7 @@ class Generator:
         """
         trigger = await self.trigger(origin)
         if trigger is None:
-            self.failures.clear(rule.policy.identity, origin)
+            self.failures.clear(rule.policy, origin)
             if rules.synchronizes(rule) and _follows_trigger(rule):
                 await self.downstreams.delete_except(rule, origin)
             return

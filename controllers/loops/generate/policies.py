@@ -81,6 +81,7 @@ class PolicyWatch:
         """Compare the rules in force with those of the last look; raises EngineError, then it is done again."""
         current = self._rules()
         before, self._known = self._known, current
+        self._generator.failures.keep(rule.policy for _, rule in current.values())
         memory = self._generator.memory
         await memory.recall()
         await self._sync.follow(rule for _, rule in current.values())

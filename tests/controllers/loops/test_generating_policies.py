@@ -375,6 +375,25 @@ def test_what_a_policy_may_not_make_is_seen_in_report_event_and_status_until_it_
     asyncio.run(run())
 
 
+def test_a_policy_that_is_made_anew_is_not_blamed_for_what_another_one_of_its_name_failed_in():
+    async def run() -> None:
+        policy = gpol(MAKE.replace("ConfigMap", "Secret"))
+        async with scene(policy, kinds=KINDS) as made:
+            worker = leading(made)
+            made.start(PolicyStatus(made.context, failures=worker.generator.failures).run())
+            refused = Forbidden("not allowed", status=403)
+            made.client.fail("create", refused, times=50, resource="secrets")
+            await made.request(namespace("dev"))
+            await made.rest()
+            assert _condition(made) is not None
+            made.take(policy)
+            made.put(policy)
+            await made.rest()
+            assert _condition(made) is None
+
+    asyncio.run(run())
+
+
 def _condition(made: Scene) -> Any:
     [policy] = made.client.stored(CEL_POLICIES[_GPOL])
     found = policy["status"]["conditionStatus"]["conditions"]
