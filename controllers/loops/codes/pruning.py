@@ -35,6 +35,7 @@ MOST: Final = 10_000
 """Uses that are kept at most, as far as they may be forgotten at all."""
 CLAIMED: Final = timedelta(hours=2)
 """How long a claim is kept: it is looked at for one."""
+_PAGE: Final = 50
 SAFE: Final = timedelta(hours=1)
 """Beyond the end of everything that a use could stand for: clocks, late requests."""
 _log = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ class PruneLoop:
         """Forget what is old, and the oldest of what is too much; raises KubeError."""
         now = self._context.clock.now()
         await self._forget_claims(now)
-        uses = await self._all(CODE_USES, self._context.namespace)
+        uses = await self._uses()
         if not uses:
             return
         over = await self._over(uses, now)
@@ -96,6 +97,17 @@ class PruneLoop:
         ]
         return sorted(found, key=lambda one: str(one["spec"].get("usedAt") or ""))
 
+    async def _uses(self) -> list[Object]:
+        """Return what tells of each use whether it may be forgotten; few are read at once, because there may be many."""
+        found: list[Object] = []
+        resume = ""
+        while True:
+            page = await self._context.client.list(CODE_USES, self._context.namespace, limit=_PAGE, resume=resume)  # fmt: skip
+            found += map(_reduced, page.items)
+            resume = page.resume
+            if not resume:
+                return found
+
     async def _all(self, kind: Kind, namespace: str) -> Sequence[Object]:
         return (await self._context.client.list_all(kind, namespace)).items
 
@@ -108,6 +120,17 @@ class PruneLoop:
                 str(metadata.get("namespace") or ""),
                 uid=str(metadata.get("uid") or ""),
             )
+
+
+def _reduced(use: Object) -> Object:
+    metadata, spec = use["metadata"], use["spec"]
+    labels = {GRANT_UID: (metadata.get("labels") or {}).get(GRANT_UID)}
+    place = {key: metadata.get(key) for key in ("name", "namespace", "uid")}
+    return {
+        "metadata": {**place, "labels": labels},
+        "spec": {key: spec.get(key) for key in ("usedAt", "code", "grantUid")},
+        "status": {"state": (use.get("status") or {}).get("state")},
+    }
 
 
 def _is_told(use: Object) -> bool:

@@ -14,6 +14,7 @@ from controllers.loops.codes import PruneLoop, RotationLoop
 from controllers.store.audit import AuditTrail
 from controllers.store.code_keys import SECRET_NAME, CodeKeys
 from engine.audit import segment_of, verify
+from tests.controllers.kube.fake import FakeClient
 
 from .staging import NOW, Scene, scene
 
@@ -243,3 +244,23 @@ def test_of_too_many_uses_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPat
         for n in range(6)
     ]
     run(play, *uses, use("waiting", OLD, ""), loop=PruneLoop)
+
+
+def test_of_many_uses_few_are_read_at_once_and_all_are_looked_at(monkeypatch: pytest.MonkeyPatch):
+    read: list[int] = []
+    listing = FakeClient.list
+
+    async def noted(self: FakeClient, kind: Any, *args: Any, **options: Any) -> Any:
+        page = await listing(self, kind, *args, **options)
+        if kind == CODE_USES:
+            read.append(len(page.items))
+        return page
+
+    monkeypatch.setattr(FakeClient, "list", noted)
+
+    async def play(made: Scene) -> None:
+        assert names(made) == {"new"}
+        assert sum(read) == 121
+        assert max(read) <= 50
+
+    run(play, *(use(f"u{n:03}", OLD) for n in range(120)), use("new", NEW), loop=PruneLoop)
