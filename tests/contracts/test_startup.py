@@ -49,6 +49,7 @@ UNUSED_BY_A_PATTERN = (
     "croniter",
     "engine.generate",
     "engine.lang.cel",
+    "engine.lang.semver",
     "engine.manifests",
     "engine.mutate",
     "engine.podsecurity",

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError, LimitError
-from engine.lang import duration, gotext, quantity, semver, wildcard
+from engine.lang import duration, gotext, quantity, wildcard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -205,6 +205,8 @@ def _as_float(number: float) -> float:
 
 
 def _holds_version(order: Order, key: str, value: str) -> bool:
+    from engine.lang import semver  # here: few conditions compare versions
+
     try:
         return order(semver.parse(key).order(), semver.parse(value).order())
     except EvaluationError:
