@@ -6,6 +6,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING, Protocol
 
+from controllers.kube.clock import Clock, ServerClock
 from controllers.kube.errors import KubeError, Unauthorized, Unreachable
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import Kind
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube import Client
-    from controllers.kube.clock import Clock
     from controllers.kube.store import Change, Store
     from engine.model import Object
 
@@ -109,6 +109,11 @@ class LiveSource:
     def now(self) -> datetime:
         """Return the current instant."""
         return self._clock.now()
+
+    @property
+    def skew(self) -> float:
+        """How many seconds the server's clock is ahead of ours, below zero when it is behind."""
+        return self._clock.skew if isinstance(self._clock, ServerClock) else 0.0
 
     async def start(self) -> None:
         """Open a watch for each resource, the first ones ahead of the others, and begin to poll for the rest."""

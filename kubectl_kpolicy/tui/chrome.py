@@ -14,6 +14,7 @@ from kubectl_kpolicy.cluster.details import sections
 from kubectl_kpolicy.cluster.grants import waiting_for
 from kubectl_kpolicy.cluster.knowledge import known
 from kubectl_kpolicy.cluster.recording import ReplaySource
+from kubectl_kpolicy.cluster.sources import LiveSource
 from kubectl_kpolicy.output import time_format
 
 from .widgets.detail import Detail
@@ -106,7 +107,7 @@ def _parts(app: Console) -> Iterator[Part]:
     else:
         yield Part("RO" if app.read_only else "RW", "" if app.read_only else "bold", 0, "read-only")
         yield _health(world)
-    yield Part(_skew(getattr(app.source, "skew", 0.0)), "bold", 2)
+    yield Part(_skew(app.source.skew if isinstance(app.source, LiveSource) else 0.0), "bold", 2)
     ends = pulse.next_ending(world, now)
     yield Part(f"next expiry {time_format.left(ends, now)}" if ends else "", "", 3, "grants")
     waiting = sum(waiting_for(one, now) for one in each(world).values())

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from controllers.kube.clock import ServerClock
 from controllers.kube.kinds import POLICY_EXCEPTIONS
 from kubectl_kpolicy.actions.catalog import registry
 from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.actions.screens import SCREENS
 from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
+from kubectl_kpolicy.cluster.sources import LiveSource
 from kubectl_kpolicy.grants.form import GrantForm, draft_of
+from kubectl_kpolicy.tui.chrome import header_parts
 from kubectl_kpolicy.tui.modals.danger import Danger
 from kubectl_kpolicy.tui.modals.reveal import Reveal
 from kubectl_kpolicy.tui.modals.wizard import GrantWizard
@@ -657,3 +660,14 @@ def test_a_list_that_is_late_takes_no_focus_from_a_dialog() -> None:
         assert app.screen.focused is focused
 
     on_stage(look)
+
+
+@pytest.mark.parametrize(("ahead", "said"), [(1800.0, ["clock +30m"]), (-1800.0, ["clock -30m"]), (0.0, [])])  # fmt: skip
+def test_a_clock_that_differs_from_the_servers_is_told_of(ahead: float, said: list[str]) -> None:
+    async def look(app, _pilot) -> None:
+        parts = [part.text for part in header_parts(app)]
+        assert [text for text in parts if text.startswith("clock")] == said
+
+    clock = ServerClock()
+    clock.skew = ahead
+    on_stage(look, console(source=LiveSource(FakeClient(), clock)))
