@@ -37,7 +37,9 @@ SMALL, LARGE = (80, 24), (140, 40)
 
 
 class Stage:
-    """A source that holds a ClusterCache and stands still."""
+    """A source that holds a ClusterCache and stands still, by a clock that agrees with the server's."""
+
+    skew = 0.0
 
     def __init__(self, there: ClusterCache | None = None, at=NOW) -> None:
         self.world = there if there is not None else world()
