@@ -43,6 +43,8 @@ DEFAULT_TIMEOUT = 10.0
 LONGEST_TIMEOUT = 30.0
 MOST_AT_ONCE = 256
 """Requests under way; whoever comes on top of them is given no time, which is a refusal in words."""
+_TURNS = 8
+"""Turns of the event loop, more than a request takes from its socket to its handler."""
 
 JSON = "application/json"
 _BODY_LIMITS = BodyLimits()
@@ -137,10 +139,18 @@ class WebhookServer:
         await connections.asked()
         # INVARIANT: connections that are told to end read nothing more, not the rest of a body either, so all are read before.
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._nothing_under_way.wait(), LONGEST_TIMEOUT)
+            await asyncio.wait_for(self._all_answered(), LONGEST_TIMEOUT)
         connections.pre_shutdown()
         await self._runner.cleanup()
         self._runner = self._connections = None
+
+    async def _all_answered(self) -> None:
+        """Wait until nothing is under way, nor was on its way to a handler when that was so."""
+        quiet = 0
+        while quiet < _TURNS:
+            await self._nothing_under_way.wait()
+            await asyncio.sleep(0)
+            quiet = 0 if self._under_way else quiet + 1
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse | _ReviewAnswer:
         try:

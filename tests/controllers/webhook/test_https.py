@@ -294,6 +294,33 @@ def test_who_connected_just_before_the_server_stops_is_answered() -> None:
     asyncio.run(go())
 
 
+@pytest.mark.parametrize("padding", [0, 100_000])
+def test_what_arrived_on_a_used_connection_before_the_server_stops_is_answered(
+    padding: int,
+) -> None:
+    async def go() -> None:
+        certificates = made_certificates()
+        async with (
+            staged(policy()) as stage,
+            serving(routes_of(stage), certificates) as (server, _, _),
+        ):
+            trusting = ssl.create_default_context(cadata=certificates.bundle.decode())
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=trusting)
+            writer.write(b"GET /health/readiness HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
+            sent = body(pod(labels={"padding": "x" * padding}))
+            head = f"POST /validate/fail HTTP/1.1\r\nHost: x\r\nContent-Length: {len(sent)}\r\n\r\n"
+            writer.write(head.encode() + sent)
+            stopping = asyncio.ensure_future(server.stop())
+            answer = await reader.read()
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            assert orjson.loads(answer.rpartition(b"\r\n\r\n")[2])["response"]["allowed"] is False
+            writer.close()
+            await stopping
+
+    asyncio.run(go())
+
+
 def test_who_connects_and_says_nothing_does_not_keep_a_server_that_stops() -> None:
     async def go() -> None:
         certificates = made_certificates()
