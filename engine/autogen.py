@@ -198,9 +198,23 @@ class Place:
             pattern = {part: pattern}
         return dict(pattern)
 
+    def name_of(self, rule: str) -> str:
+        """Return the name of the rule that is made of the one of this name, which is cut where names end."""
+        return (self.prefix + rule)[:_LONGEST_NAME]
 
-TEMPLATE = Place("autogen-", ("spec", "template"))
-CRON_TEMPLATE = Place("autogen-cronjob-", ("spec", "jobTemplate", "spec", "template"))
+
+TEMPLATE = Place(PREFIX, ("spec", "template"))
+CRON_TEMPLATE = Place(f"{PREFIX}cronjob-", ("spec", "jobTemplate", "spec", "template"))
+
+
+def names_of(rule: str) -> tuple[str, str, str]:
+    """Return the name of a rule, and those of the rules made of it: for kinds with `spec.template` and for CronJobs (row G-01)."""
+    return rule, TEMPLATE.name_of(rule), CRON_TEMPLATE.name_of(rule)
+
+
+def place_of(name: str) -> Place | None:
+    """Return where the rule of a name finds the pod template; None for one that is not named like a generated one."""
+    return next((one for one in (CRON_TEMPLATE, TEMPLATE) if name.startswith(one.prefix)), None)
 
 
 def rewrite(raw: Block, place: Place, kinds: Sequence[str]) -> dict[str, Json] | None:
@@ -211,7 +225,7 @@ def rewrite(raw: Block, place: Place, kinds: Sequence[str]) -> dict[str, Json] |
     body = _body(raw, place)
     if body is None:
         return None
-    changed: dict[str, Any] = {**raw, **body, "name": (place.prefix + raw["name"])[:_LONGEST_NAME]}
+    changed: dict[str, Any] = {**raw, **body, "name": place.name_of(raw["name"])}
     changed["match"] = _with_kinds(raw.get("match") or {}, kinds, place, always=True)
     if raw.get("exclude") is not None:
         changed["exclude"] = _with_kinds(raw["exclude"], kinds, place, always=False)

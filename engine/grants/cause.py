@@ -31,14 +31,6 @@ if TYPE_CHECKING:
 
 _DEFAULTS = {"background": True, "reportResult": "skip"}
 """What the server may add to the spec of an exception."""
-_CONTROLLERS = (
-    "DaemonSet",
-    "Deployment",
-    "Job",
-    "ReplicaSet",
-    "ReplicationController",
-    "StatefulSet",
-)
 
 
 def group_of(grant: Grant) -> str:
@@ -117,12 +109,18 @@ def _of_cel(grant: Grant, expires_at: datetime) -> Object:
 
 def _rule_names(grant: Grant) -> list[str]:
     """Return the granted rules, with those that autogen makes of them for a controller of Pods."""
+    from engine.autogen import (  # here: the plugin lists grants without it
+        CRON_JOB,
+        CRON_TEMPLATE,
+        TEMPLATE,
+        TEMPLATED,
+    )
+
     rules = list(grant.rules) or ["*"]
-    if grant.kind in _CONTROLLERS:
-        return [*rules, *(f"autogen-{rule}" for rule in rules if rule != "*")]
-    if grant.kind == "CronJob":
-        return [*rules, *(f"autogen-cronjob-{rule}" for rule in rules if rule != "*")]
-    return rules
+    place = CRON_TEMPLATE if grant.kind == CRON_JOB else TEMPLATE
+    if grant.kind != CRON_JOB and grant.kind not in TEMPLATED:
+        return rules
+    return [*rules, *(place.name_of(rule) for rule in rules if rule != "*")]
 
 
 def _resources(grant: Grant) -> Object:

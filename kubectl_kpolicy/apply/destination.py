@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine import vocabulary
+from engine.autogen import names_of, place_of
 from engine.errors import EngineError
 from engine.model import Object, Policy, RuleType
 
@@ -102,9 +103,9 @@ def exceptions_for(rows: Iterable[Row], ttl: str) -> list[dict[str, Any]]:
 def _exception(rows: list[Row], ttl: str) -> dict[str, Any]:
     place = reference(rows[0].object)
     kind, name = place.get("kind", ""), place.get("name", "")
-    rules = list(dict.fromkeys(rule for row in rows for rule in _rules(row.result.rule)))
+    rules = list(dict.fromkeys(rule for row in rows for rule in _rules(row)))
     resources: dict[str, Any] = {"kinds": [kind], "names": [name]}
-    if any(row.result.rule.startswith("autogen-") for row in rows):
+    if any(place_of(row.result.rule) for row in rows):
         resources = {"kinds": _POD_MAKERS.get(kind, [kind]), "names": [name, f"{name}-*"]}
     if place.get("namespace"):
         resources["namespaces"] = [place["namespace"]]
@@ -123,9 +124,9 @@ def _exception(rows: list[Row], ttl: str) -> dict[str, Any]:
     }
 
 
-def _rules(rule: str) -> list[str]:
+def _rules(row: Row) -> Sequence[str]:
     """Return a rule and, for one of autogen, those that concern the objects its object makes (row G-07)."""
-    if rule.startswith("autogen-cronjob-"):
-        own = rule.removeprefix("autogen-cronjob-")
-        return [rule, f"autogen-{own}", own]
-    return [rule, rule.removeprefix("autogen-")] if rule.startswith("autogen-") else [rule]
+    rule = row.result.rule
+    made = (names_of(one.name) for one in row.policy.rules)
+    names = next((names for names in made if rule in names), (rule,))
+    return names[names.index(rule) :: -1]

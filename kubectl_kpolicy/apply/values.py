@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine.autogen import names_of
 from engine.errors import DocumentError
 from engine.model import Object, UserInfo
 from engine.record import field, record
@@ -115,14 +116,9 @@ def _by_rule(
     found: dict[tuple[str, str], Values] = {}
     for policy, rule in rules:
         if given := rule.get(name):
-            for variant in variants(str(rule.get("name"))):
+            for variant in names_of(str(rule.get("name"))):
                 found.setdefault((str(policy.get("name")), variant), given)
     return found
-
-
-def variants(rule: str) -> tuple[str, str, str]:
-    """Return a rule's name and the names of the rules that autogen makes of it (rows G-01 and K-06)."""
-    return rule, f"autogen-{rule}"[:63], f"autogen-cronjob-{rule}"[:63]
 
 
 def _namespace_labels(spec: Mapping[str, Any]) -> dict[str, Mapping[str, str]]:

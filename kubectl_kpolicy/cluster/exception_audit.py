@@ -110,6 +110,8 @@ def _from_grants(world: ClusterCache) -> Iterator[_Told]:
 
 def known_rules(world: ClusterCache) -> dict[str, set[str]]:
     """Return the rule names of every policy by identity, those that are generated for controllers included."""
+    from engine.autogen import names_of  # here: most lists show no exception
+
     found: dict[str, set[str]] = {}
     for policy in (*world.objects("clusterpolicies"), *world.objects("policies")):
         name = word(policy, "metadata", "name")
@@ -117,8 +119,7 @@ def known_rules(world: ClusterCache) -> dict[str, set[str]]:
             name = f"{word(policy, 'metadata', 'namespace')}/{name}"
         rules = {word(rule, "name") for rule in items(policy, "spec", "rules")}
         stored = {word(rule, "name") for rule in items(policy, "status", "autogen", "rules")}
-        made = {f"{prefix}-{rule}" for rule in rules for prefix in ("autogen", "autogen-cronjob")}
-        found[name] = rules | stored | made
+        found[name] = stored.union(*map(names_of, rules))
     for policy in world.objects(celkinds.POLICIES):
         found.setdefault(celkinds.identity_of_policy(policy), set())
     return found

@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 _AT = re.compile(r"rule [^\s\[\]]+(?:\[(?P<index>\d+)\])? failed at path (?P<path>/\S*)")
 _PLAIN_KEY = re.compile(r"\{\{\s*request\.object\.([\w.]+)\s*(?:\|\|[^}]*)?\}\}")
 _SEEN = re.compile(r"\b(?:object|variables\.object)\.([A-Za-z_][\w.]*\w)")
-_WRAPPINGS = {
-    "autogen-cronjob-": ("spec", "jobTemplate", "spec", "template"),
-    "autogen-": ("spec", "template"),
-}
 _LONGEST = 120
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
@@ -127,7 +123,10 @@ def _path(text: str) -> Path:
 
 
 def _wrapping(rule: str) -> tuple[str, ...]:
-    return next((steps for head, steps in _WRAPPINGS.items() if rule.startswith(head)), ())
+    from engine.autogen import place_of  # here: most screens show no object
+
+    place = place_of(rule)
+    return place.path if place is not None else ()
 
 
 def _wrapped(steps: Sequence[str], wrapping: tuple[str, ...]) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.autogen import names_of
 from engine.errors import DocumentError
 from engine.lang import wildcard
 from engine.model import Object, Policy, RuleResult, Status
@@ -14,7 +15,6 @@ from kubectl_kpolicy.apply.names import identity
 from kubectl_kpolicy.apply.payloads import KUBERNETES, Payload, is_timed, mode_of
 from kubectl_kpolicy.apply.processor import PolicyAnswer, Processor, Setting
 from kubectl_kpolicy.apply.scope import labels_by_namespace
-from kubectl_kpolicy.apply.values import variants
 from kubectl_kpolicy.apply.verdicts import shown_status
 from kubectl_kpolicy.session.sources import files_at, read_file
 
@@ -270,7 +270,7 @@ def _is_meant(expected: Expectation, answer: PolicyAnswer, result: RuleResult) -
     rule = expected.rule
     return (
         not rule
-        or result.rule in variants(rule)
+        or result.rule in names_of(rule)
         or (not result.rule and rule == answer.policy.name)
     )
 

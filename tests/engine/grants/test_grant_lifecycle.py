@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.autogen import expand
 from engine.errors import PolicyError
 from engine.grants import (
     FINAL,
@@ -26,6 +27,7 @@ from engine.grants import (
 )
 from engine.grants.approvals import cannot_decide
 from engine.grants.lifecycle import OPEN, SETTLING, exhaustion_of, status_of, warnings_of
+from engine.parse import parse_policy
 from engine.record import replace
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
@@ -339,6 +341,20 @@ def test_requesters_are_named_or_in_a_group():
 
     assert chosen_policy(grant(), [rules], Circumstances(NOW))[0] is None
     assert chosen_policy(grant(requesterGroups=["shop"]), [rules], Circumstances(NOW))[0] is rules
+
+
+@pytest.mark.parametrize("length", [1, 47, 48, 55, 56, 63])
+@pytest.mark.parametrize("kind", ["Pod", "Deployment", "StatefulSet", "CronJob"])
+def test_the_exception_names_the_rules_that_the_policy_has_for_the_kind(kind: str, length: int):
+    rule = "x" * length
+    match = {"any": [{"resources": {"kinds": ["Pod"]}}]}
+    spec = {"rules": [{"name": rule, "match": match, "validate": {"pattern": {"spec": {"a": "1"}}}}]}  # fmt: skip
+    written = {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "no-root"}, "spec": spec}  # fmt: skip
+    judging = {one.name for one in expand(parse_policy(written)) if any(kind == named.rpartition("/")[2] for named in one.match["any"][0]["resources"]["kinds"])}  # fmt: skip
+
+    made = exception_of(grant(rules=[rule], target={"kind": kind, "name": "web"}), NOW + HOUR)
+
+    assert set(made["spec"]["exceptions"][0]["ruleNames"]) == {rule} | judging
 
 
 def test_the_exception_covers_that_rule_and_object_until_that_instant():

@@ -233,6 +233,17 @@ def test_results_of_a_namespaced_policy_have_a_report_of_their_own(files, capsys
     assert report["results"][0]["policy"] == "dev/require-team"
 
 
+POD_RULE = """apiVersion: kyverno.io/v1
+kind: ClusterPolicy
+metadata: {name: require}
+spec:
+  rules:
+  - name: is-set
+    match: {any: [{resources: {kinds: [Pod]}}]}
+    validate: {message: asked for, pattern: {spec: {priorityClassName: low}}}
+"""
+
+
 def test_made_exceptions_cover_what_failed(files, capsys, tmp_path):
     files()
     _, out, _ = _apply(capsys, "require.yaml", "-r", "objects.yaml", "--generate-exceptions")
@@ -245,6 +256,23 @@ def test_made_exceptions_cover_what_failed(files, capsys, tmp_path):
     assert code == 0
     assert "with 1 exception(s)..." in out
     assert "pass: 1, fail: 0, warn: 0, error: 0, skip: 1 " in out
+
+
+@pytest.mark.parametrize("length", [10, 50, 63])
+def test_made_exceptions_for_a_cron_job_name_the_rules_for_what_it_makes(
+    files, capsys, length: int
+):
+    rule, shape = "r" * length, "          name: a\n          labels: {app: a}"
+    files(
+        require=POD_RULE.replace("is-set", rule),
+        objects="apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: a}\nspec:\n  jobTemplate:\n    spec:\n      template:\n"
+        f"        metadata:\n{shape}\n        spec: {{containers: []}}\n",
+    )
+
+    _, out, _ = _apply(capsys, "require.yaml", "-r", "objects.yaml", "--generate-exceptions")
+
+    (named,) = yaml.load(out)["spec"]["exceptions"]
+    assert named["ruleNames"] == [f"autogen-cronjob-{rule}"[:63], f"autogen-{rule}"[:63], rule]
 
 
 def test_exceptions_among_the_resources_count_only_when_asked(files, capsys, tmp_path):

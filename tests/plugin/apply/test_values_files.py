@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from engine.autogen import names_of
 from engine.errors import DocumentError
 from engine.lang import yaml
-from kubectl_kpolicy.apply.values import parse_sets, read_values, variants
+from kubectl_kpolicy.apply.values import parse_sets, read_values
 
 
 def _document(text):
@@ -38,7 +39,7 @@ def test_values_of_a_rule_hold_for_its_autogen_variants():
 
 
 def test_names_of_autogen_variants_are_cut_to_63_characters():
-    assert [len(name) for name in variants("r" * 60)] == [60, 63, 63]
+    assert [len(name) for name in names_of("r" * 60)] == [60, 63, 63]
 
 
 def test_foreach_values_are_lists_by_variable():

@@ -20,7 +20,7 @@ from kubectl_kpolicy.cluster import (
     pulse,
 )
 from kubectl_kpolicy.cluster.cache import ClusterCache, Trouble
-from kubectl_kpolicy.cluster.details import described
+from kubectl_kpolicy.cluster.details import described, rule_of
 from kubectl_kpolicy.cluster.violations import LISTING as VIOLATIONS
 from kubectl_kpolicy.cluster.violations import all_rows, is_failure
 from kubectl_kpolicy.output.cells import cell_text, mark_of
@@ -175,12 +175,19 @@ def test_each_concern_about_an_exception_is_found(change, concern: str) -> None:
     assert concern in by(exceptions.exception_rows(world(there), NOW), name="e").text("drift")
 
 
-def test_generated_rules_are_no_orphans() -> None:
-    one = exception("e", "a", "require-labels", ["autogen-check-team"], ["web"])
+@pytest.mark.parametrize("length", [10, 56, 63])
+@pytest.mark.parametrize("prefix", ["", "autogen-", "autogen-cronjob-"])
+def test_generated_rules_are_no_orphans(length: int, prefix: str) -> None:
+    there = objects()
+    (policy,) = (one for one in there["clusterpolicies"] if one["metadata"]["name"] == "require-labels")  # fmt: skip
+    policy["spec"]["rules"][0]["name"] = "r" * length
+    generated = (prefix + "r" * length)[:63]
+    one = exception("e", "a", "require-labels", [generated], ["web"])
 
-    row = by(exceptions.exception_rows(world({**objects(), "exceptions": [one]}), NOW), name="e")
+    row = by(exceptions.exception_rows(world({**there, "exceptions": [one]}), NOW), name="e")
 
     assert "orphaned" not in row.text("drift")
+    assert rule_of(policy, generated) is policy["spec"]["rules"][0]
 
 
 def test_nothing_is_orphaned_where_policies_cannot_be_read() -> None:
