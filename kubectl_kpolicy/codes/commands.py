@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from controllers.kube.kinds import LEASES, ONE_TIME_CODES
+from controllers.store import throttles
+from engine import vocabulary
 from engine.errors import EngineError
 from engine.grants.subjects import subject_text
 from engine.record import record
@@ -15,12 +18,12 @@ from kubectl_kpolicy.session.cluster import ClusterFlags, failed, guarded
 from kubectl_kpolicy.session.identity import Identity, somebody
 from kubectl_kpolicy.session.targets import Target, with_kinds
 
-from . import issuing, journal
+from . import issuing
 from .showing import Handover, check_handover, hand_over, probe
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from datetime import timedelta
+    from datetime import datetime, timedelta
 
     from controllers.kube import Access, Client
     from engine.model import Object
@@ -165,19 +168,17 @@ def _lock_status(flags: OtpRequest) -> int:
     from kubectl_kpolicy.output.formats import write_list
     from kubectl_kpolicy.output.table import Column, Table
 
-    from .limits import HEADS, advice, standings
-
     async def work(client: Client, _access: Access) -> list[Object]:
-        return await standings(client, flags.system_namespace, cluster.now())
+        return await _standings(client, flags.system_namespace, cluster.now())
 
     found = [one for one in cluster.with_client(flags.connection, work) if not flags.users or one["user"] in flags.users]  # fmt: skip
-    table = Table([Column(head) for head in HEADS])
+    table = Table([Column(head) for head in _HEADS])
     for one in found:
         table.add(one["user"], one["state"], str(one["wrong"]["minute"]), str(one["wrong"]["month"]), str(one["offered"]["minute"]))  # fmt: skip
     if found or flags.output != "table":
         write_list(sys.stdout, found, table, flags.output)
     if not flags.quiet:
-        print(*filter(None, map(advice, found)), sep="\n", end="", file=sys.stderr)
+        print(*filter(None, map(_advice, found)), sep="\n", end="", file=sys.stderr)
         if not found:
             print("nobody brought wrong codes lately", file=sys.stderr)
     return ExitCode.DONE
@@ -213,11 +214,11 @@ def _tell(flags: OtpRequest, obj: Object, text: str) -> None:
 
 
 def _issue_into_journal(flags: OtpRequest) -> int:
-    place, handover = journal.place_of(flags.journal), _handover(flags)
+    place, handover = issuing.journal_place(flags.journal), _handover(flags)
 
     async def work(client: Client, _access: Access) -> int:
-        code = journal.journal_code()
-        await journal.add(client, place, code, dry_run=flags.dry_run == "server")
+        code = issuing.journal_code()
+        await issuing.add_to_journal(client, place, code, dry_run=flags.dry_run == "server")
         print(f"a code was added to journal {flags.journal}; whoever holds it can use it once", file=sys.stderr)  # fmt: skip
         hand_over(
             handover, _seal(handover)(code, {"metadata": {"name": flags.journal.replace("/", "-")}})
@@ -247,8 +248,6 @@ def void(flags: OtpRequest) -> int:
 
 async def _void(flags: OtpRequest, client: Client, name: str, user: str) -> None:
     """Make one code void and say so; raises EngineError."""
-    from controllers.kube.kinds import ONE_TIME_CODES
-
     if flags.dry_run == "client":
         await client.get(ONE_TIME_CODES, name, flags.system_namespace)
     else:
@@ -290,3 +289,42 @@ def _redeem(flags: OtpRequest) -> int:
         return ExitCode.DONE
 
     return cluster.with_client(flags.connection, work)
+
+
+# Who brought wrong codes how often, and who is therefore not listened to for a while: the counts that all replicas share.
+
+_HEADS: Final = ("USER", "STATE", "WRONG-1M", "WRONG-30D", "OFFERED-1M")
+
+
+async def _standings(client: Client, namespace: str, now: datetime) -> list[Object]:
+    """Return how each user stands who brought wrong codes or was offered many, the worst first; raises KubeError."""
+    selector = ",".join(f"{name}={value}" for name, value in throttles.LABELS.items())
+    page = await client.list_all(LEASES, namespace, label_selector=selector)
+    found = [_standing(lease, now) for lease in page.items]
+    return sorted(found, key=lambda one: (-one["wrong"]["month"], one["user"]))
+
+
+def _standing(lease: Object, now: datetime) -> Object:
+    metadata = lease["metadata"]
+    counts = throttles.counts_in(lease)
+    minute, month = (
+        counts.within_minute(throttles.WRONG, now),
+        counts.within_month(throttles.WRONG, now),
+    )
+    state = "locked" if month >= throttles.MOST_WRONG_MONTHLY else "slowed" if minute >= throttles.MOST_WRONG else "open"  # fmt: skip
+    return {
+        "apiVersion": vocabulary.KPOLICY,
+        "kind": "CodeStanding",
+        "metadata": {"name": metadata["name"], "namespace": metadata.get("namespace", "")},
+        "user": str((metadata.get("annotations") or {}).get(vocabulary.USER) or ""),
+        "state": state,
+        "wrong": {"minute": minute, "month": month},
+        "offered": {"minute": counts.within_minute(throttles.MINTED, now)},
+    }
+
+
+def _advice(one: Object) -> str:
+    """Return what becomes of somebody whose codes are not looked at; nothing for others."""
+    if one["state"] == "locked":
+        return f"{one['user']}: no code is looked at until fewer than {throttles.MOST_WRONG_MONTHLY} wrong ones lie in the last 30 days, or lease/{one['metadata']['name']} is deleted"
+    return f"{one['user']}: a minute from the last wrong code on codes are looked at again" if one["state"] == "slowed" else ""  # fmt: skip
