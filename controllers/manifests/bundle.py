@@ -40,6 +40,11 @@ def installed(choice: Choice) -> list[Object]:
     return [marked(one) for one in objects]
 
 
+def guarding(namespace: str) -> list[Object]:
+    """Return the API server's own policies that guard what is ours, as they are installed."""
+    return [marked(one) for one in guards(namespace)]
+
+
 def marked(one: Object) -> Object:
     """Return an object with the mark that tells ours from Kyverno's of the same name; removal goes by it."""
     metadata = one["metadata"]

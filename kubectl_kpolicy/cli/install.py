@@ -18,6 +18,7 @@ _WHAT = {
     "engine": "everything: kinds, guards, roles, controllers (the default)",
     "crds": "only the kinds",
     "controllers": "all but the kinds",
+    "guards": "only the API server's own policies that guard grants, codes and records",
     "samples": "policies and objects to try; without NAME the list of them",
 }
 
@@ -107,10 +108,13 @@ def run(args: argparse.Namespace) -> int:
             raise Misuse(f"`{given.name}` is one word too many", help="only samples have names")
 
         return cluster.guarded(refuse, args)
-    from controllers.manifests.bundle import installed
+    from controllers.manifests.bundle import guarding, installed
     from controllers.manifests.deploy import is_pinned
 
     choice = _choice(args)
+    if args.what == "guards":
+        write(guarding(choice.namespace), args.output)
+        return 0
     if choice.with_controllers and not is_pinned(choice.image):
         print(f"warning: `{choice.image}` is named by a tag, behind which another image can be put; name it by digest: --image NAME@sha256:DIGEST", file=sys.stderr)  # fmt: skip
     write(installed(choice), args.output)

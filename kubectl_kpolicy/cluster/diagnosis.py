@@ -15,7 +15,7 @@ from engine.fields import items, part, word
 from engine.parse import parse_policy
 from engine.requester import asks_of_request
 
-from .health import Check, engine_of
+from .health import Check, engine_of, listed
 from .protection import protection
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ MOST_SKEW = 5.0
 """Seconds that clocks may differ before countdowns are worth a remark."""
 _SOON = timedelta(days=30)
 _COMPONENT = "app.kubernetes.io/component=admission-controller"
-_SHOWN = 8
 _RESOLVES = "--resolve-values"
 _ENABLED, _NAMESPACE = "--enablePolicyException", "--exceptionNamespace"
 
@@ -131,7 +130,7 @@ def _images(world: ClusterCache, deployments: Iterable[Object]) -> Iterator[Chec
     named = {word(one, "image") for deployment in deployments for one in items(deployment, "spec", "template", "spec", "containers")}  # fmt: skip
     if loose := sorted(image for image in named if image and not is_pinned(image)):
         yield Check("image", "warn", f"{', '.join(loose)} is named by a tag, behind which another image can be put",
-                    "kubectl kpolicy install --image NAME@sha256:DIGEST | kubectl apply --server-side -f -")  # fmt: skip
+                    "name it by digest: kubectl kpolicy install --image NAME@sha256:DIGEST | kubectl apply --server-side -f -")  # fmt: skip
     elif named:
         yield Check("image", "ok", "the controllers' image is named by its digest")
 
@@ -148,8 +147,7 @@ def _values(world: ClusterCache, deployments: Iterable[Object]) -> list[Check]:
     found = sorted(name for policy in policies for name in _relying(policy))
     if not found:
         return [Check("values", "ok", "values are data, and no policy is known to need them read as expressions")]  # fmt: skip
-    listed = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if found[_SHOWN:] else "")  # fmt: skip
-    return [Check("values", "warn", f"these may decide otherwise than in Kyverno where a value holds `{{{{` or makes up an expression: {listed}",
+    return [Check("values", "warn", f"these may decide otherwise than in Kyverno where a value holds `{{{{` or makes up an expression: {listed(found)}",
                   f"see docs/values.md; {_RESOLVES} of the engine reads values as Kyverno does")]  # fmt: skip
 
 
@@ -165,7 +163,7 @@ def _judged(deployment: Object, engine: str) -> Check:
     metadata = deployment["metadata"]
     place = f"{metadata.get('namespace')}/{metadata['name']}"
     flags = dict(_flags(deployment))
-    fix = f"kubectl -n {metadata.get('namespace')} edit deployment {metadata['name']}"
+    fix = f"change its flags: kubectl -n {metadata.get('namespace')} edit deployment {metadata['name']}"
     if flags.get(_ENABLED, "true").lower() in ("false", "0", "f"):
         return Check("exceptions", "fail", f"{place} passes over every exception ({_ENABLED}=false): grants let nothing through", fix)  # fmt: skip
     where = flags.get(_NAMESPACE, "*" if engine == "kpolicy" else "")

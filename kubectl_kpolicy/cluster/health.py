@@ -16,18 +16,22 @@ from .cache import ClusterCache, Trouble
 from .resources import RESOURCES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
     from engine.model import Object
 
 
+_SHOWN = 8
 _CRD_FIX = "kubectl kpolicy install --crds-only | kubectl apply -f -"
 
 
 @record
 class Check:
-    """One finding: what was checked, `ok`, `warn`, `fail` or `unknown`, in words, and the command that mends it."""
+    """One finding: what was checked, `ok`, `warn`, `fail` or `unknown`, in words, and what mends it.
+
+    A `fix` that begins with `kubectl` is run as it stands (`--fix-commands | sh`): one with a blank to fill in begins with words.
+    """
 
     name: str
     status: str
@@ -35,9 +39,22 @@ class Check:
     fix: str = ""
 
 
+def listed(names: Sequence[str]) -> str:
+    """Return the first names as a list, and how many more there are."""
+    return ", ".join(names[:_SHOWN]) + (
+        f" and {len(names) - _SHOWN} more" if names[_SHOWN:] else ""
+    )
+
+
 def checks(world: ClusterCache, now: datetime) -> list[Check]:
     """Return all findings, in a fixed order."""
-    return [*_engine(world), *_kinds(world), *_policies(world), *_leaders(world, now)]
+    return [
+        *_engine(world),
+        *_kinds(world),
+        *_policies(world),
+        *_holds(world, now),
+        *_leaders(world, now),
+    ]
 
 
 def engine_of(world: ClusterCache) -> str:
@@ -106,9 +123,24 @@ def _policies(world: ClusterCache) -> Iterator[Check]:
     broken = [word(one, "metadata", "name") for one in policies if readiness(one) == "no"]
     if broken:
         yield Check("policies", "fail", f"not ready: {', '.join(sorted(broken))}",
-                    "kubectl kpolicy policies describe NAME says why")  # fmt: skip
+                    "to see why: kubectl kpolicy policies describe NAME")  # fmt: skip
     elif policies:
         yield Check("policies", "ok", f"{len(policies)} policies, none refused")
+
+
+def _holds(world: ClusterCache, now: datetime) -> Iterator[Check]:
+    """Tell of clean-ups that are held back until somebody resumes them: who may annotate an object may hold it, too."""
+    from .cleanup import cleanup_rows, hold_of
+
+    held = [
+        row
+        for row in cleanup_rows(world, now)
+        if (hold := hold_of(row, now)) is not None and hold.until is None
+    ]
+    if held:
+        shown = listed([row.text("object") for row in held])
+        yield Check("holds", "warn", f"never cleaned up until resumed: {shown}",
+                    "to see why: kubectl kpolicy cleanup list -A; cleanup resume lifts a hold")  # fmt: skip
 
 
 def _leaders(world: ClusterCache, now: datetime) -> Iterator[Check]:

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 _GROUP: Final = "admissionregistration.k8s.io"
 POLICIES: Final = Kind(_GROUP, "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", False)  # fmt: skip
 BINDINGS: Final = Kind(_GROUP, "v1", "validatingadmissionpolicybindings", "ValidatingAdmissionPolicyBinding", False)  # fmt: skip
-_FIX: Final = "kubectl kpolicy install | kubectl apply --server-side --force-conflicts -f -"
 _CEL_HOOK: Final = "kyverno-cel-exception-validating-webhook-cfg"
 _SERVERS: Final = {"matchPolicy": "Equivalent", "scope": "*"}
 """What an API server adds to a policy that does not say it, and that changes nothing."""
@@ -113,23 +112,26 @@ async def _guards(client: Client, namespace: str, world: ClusterCache) -> list[C
         except KubeError as error:
             return [Check("guards", "unknown", f"the API server's own policies cannot be read: {error.message}")]  # fmt: skip
         live |= {(kind.kind, word(one, "metadata", "name")): one for one in page.items}
-    found = [*_wrong(guards(namespace), live), *_unasked(world, live)]
+    fix = f"kubectl kpolicy install guards -n {namespace} | kubectl apply --server-side --force-conflicts -f -"  # fmt: skip
+    found = [*_wrong(guards(namespace), live, fix), *_unasked(world, live)]
     if not found:
         user = account_user(namespace, Job.GRANTS)
         return [Check("guards", "ok", f"the API server itself guards grants, exceptions by grant, codes and records, also while we are down; {user} alone writes them")]  # fmt: skip
     return found
 
 
-def _wrong(wanted: Iterable[Object], live: Mapping[tuple[str, str], Object]) -> Iterator[Check]:
+def _wrong(
+    wanted: Iterable[Object], live: Mapping[tuple[str, str], Object], fix: str
+) -> Iterator[Check]:
     """Yield what is missing or altered: a guard, or the binding without which it guards nothing."""
     for guard in wanted:
         name, is_binding = guard["metadata"]["name"], guard["kind"] == BINDINGS.kind
         what = f"the binding of guard {name}" if is_binding else f"guard {name}"
         one = live.get((guard["kind"], name))
         if one is None or part(one, "metadata").get("deletionTimestamp"):
-            yield Check(f"guard {name}", "fail", f"{what} is missing: nothing guards its kind while it is", _FIX)  # fmt: skip
+            yield Check(f"guard {name}", "fail", f"{what} is missing: nothing guards its kind while it is", fix)  # fmt: skip
         elif _bare(one.get("spec")) != _bare(guard["spec"]):
-            yield Check(f"guard {name}", "fail", f"{what} is not what is installed; somebody altered it, or another version wrote it", _FIX)  # fmt: skip
+            yield Check(f"guard {name}", "fail", f"{what} is not what is installed; somebody altered it, or another version wrote it", fix)  # fmt: skip
 
 
 def _unasked(world: ClusterCache, live: Mapping[tuple[str, str], Object]) -> Iterator[Check]:

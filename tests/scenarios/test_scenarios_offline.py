@@ -24,6 +24,7 @@ from engine.parse import parse_exception, parse_policy
 from tests.demo.cluster import answer_from
 
 NOW = datetime(2026, 11, 21, 10, 18, tzinfo=UTC)
+ADMISSION = "system:serviceaccount:kyverno:kyverno-admission-controller"
 SHARED = Path(os.environ.get("KPOLICY_SHARED", Path(__file__).parents[3] / "shared"))
 RUNNER = "system:serviceaccount:gitlab:gitlab-runner-ephemeral-env"
 
@@ -173,22 +174,34 @@ def test_a_used_code_is_an_unknown_code(files: Files) -> None:
     assert result.message == "The code ua8v92pg is invalid or has already been used."
 
 
+VIOLATION = {
+    "apiVersion": "v1",
+    "kind": "Event",
+    "metadata": {"name": "disallow-host-namespaces-otp.17a", "namespace": "default"},
+    "reason": "PolicyViolation",
+    "message": "Deployment default/busybox: [host-namespaces-otp] fail (blocked); "
+    + REFUSED.format(code="4y4jwr3j"),
+}
+
+
 def test_the_violation_event_brings_the_code_into_the_journal(files: Files) -> None:
     journal = files.load("one-time-codes/1-journal.yaml")
     policy = files.policy("one-time-codes/3-journal-keeper.yaml")
-    event = {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"name": "disallow-host-namespaces-otp.17a", "namespace": "default"},
-        "reason": "PolicyViolation",
-        "message": "Deployment default/busybox: [host-namespaces-otp] fail (blocked); "
-        + REFUSED.format(code="4y4jwr3j"),
-    }
 
-    (result,) = decide([policy], event, cluster=journal)
+    (result,) = decide([policy], VIOLATION, cluster=journal, user=ADMISSION)
 
     (target,) = result.targets
     assert target.after["data"]["codes"].splitlines() == ["- ua8v92pg", "- 9akvm2o7", "- 4y4jwr3j"]
+
+
+def test_an_event_that_somebody_else_writes_brings_no_code_into_the_journal() -> None:
+    samples = Files(published=False)
+    journal = samples.load("one-time-codes/1-journal.yaml")
+    policy = samples.policy("one-time-codes/3-journal-keeper.yaml")
+
+    results = decide([policy], VIOLATION, cluster=journal, user="jane")
+
+    assert not any(result.targets for result in results)
 
 
 def test_an_exception_generates_its_own_end_four_hours_ahead(files: Files) -> None:

@@ -391,6 +391,7 @@ def test_repairs_are_commands_or_comments(run) -> None:
     out = run("doctor", "--fix-commands")[1]
 
     assert all(line.startswith(("kubectl ", "# ")) for line in out.splitlines())
+    assert "# policies: to see why: kubectl kpolicy policies describe NAME" in out.splitlines()
     assert run("doctor", "--exit-code")[0] == 1
 
 

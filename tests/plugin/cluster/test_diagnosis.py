@@ -198,3 +198,4 @@ def test_an_image_by_tag_is_said(
     made["spec"]["template"]["spec"]["containers"][0]["image"] = image
     found = asyncio.run(more_checks(Server(made), hooks(None, **annotations), 0.0, NOW))  # type: ignore[arg-type] # a stand-in
     assert [one.status for one in found if one.name == "image"] == status
+    assert not any("NAME" in one.fix for one in found if one.fix.startswith("kubectl "))

@@ -12,6 +12,7 @@ import pytest
 from controllers.kube.accounts import ACCOUNTS, SPOKEN_AS, Job, account_user
 from controllers.kube.errors import Forbidden
 from controllers.manifests.guards import guards
+from kubectl_kpolicy import entry
 from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.cluster.protection import BINDINGS, POLICIES, protection
 from tests.controllers.kube.fake import FakeClient
@@ -154,6 +155,17 @@ def test_guards_of_another_namespace_are_compared_with_those_of_that_namespace()
     users = {job.value: account_user("policy", job) for job in Job}
     assert found(server(guards("policy")), world(users))["guards"][0] == "ok"
     assert "guards" not in found(server(guards("kyverno")), world(users))
+
+
+def test_a_guard_is_mended_where_the_engine_is_and_nothing_else_is_installed_anew(capsys) -> None:
+    users = {job.value: account_user("policy", job) for job in Job}
+    made = asyncio.run(protection(server([]), world(users)))
+    [fix] = {one.fix for one in made if one.name.startswith("guard ")}
+
+    assert entry.main([*fix.partition(" | ")[0].split()[2:], "-o", "json"]) == 0
+    printed = json.loads(capsys.readouterr().out)["items"]
+    assert found(server(printed), world(users))["guards"][0] == "ok"
+    assert {one["kind"] for one in printed} == {POLICIES.kind, BINDINGS.kind}
 
 
 def test_guards_that_may_not_be_read_are_unknown() -> None:

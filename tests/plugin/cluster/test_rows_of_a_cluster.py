@@ -394,6 +394,16 @@ def test_health_of_a_sound_cluster_names_the_policy_that_is_not_ready() -> None:
     assert found["lease kpolicy"].status == "ok"
 
 
+def test_health_names_what_an_annotation_keeps_from_being_cleaned_up_for_good() -> None:
+    there = objects()
+    there["ttl"][0]["metadata"]["annotations"] = {vocabulary.CLEANUP_PAUSE: "2026-03-14 bob: mine"}
+    there["ttl"][1]["metadata"]["annotations"] = {vocabulary.CLEANUP_AFTER: "2026-03-20T00:00:00Z"}
+    (held,) = [one for one in health.checks(world(there), NOW) if one.name == "holds"]
+
+    assert (held.status, held.detail.rpartition(": ")[2]) == ("warn", "Job/pi")
+    assert not [one for one in health.checks(world(), NOW) if one.name == "holds"]
+
+
 def test_two_engines_at_once_are_a_failure() -> None:
     there = objects()
     there["validatingwebhooks"].append(
