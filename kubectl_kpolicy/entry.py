@@ -31,7 +31,7 @@ _LINES = dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╰╯╔╗╚╝", "+
     "●": "*",
     "▌": "|",
 }
-_OBJECTS = 20_000
+_OBJECTS = 100_000
 """New objects after which Python looks for garbage among them."""
 _ASKING_FOR_HELP: tuple[list[str], ...] = ([], ["-h"], ["--help"])
 _ASKING_FOR_VERSION: tuple[list[str], ...] = (["version"], ["--version"])
