@@ -6,9 +6,10 @@ about the object as it is in the cluster, as nobody's; one that needs to know mo
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Final
+
+from engine.lang.lazy_regex import regex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,17 +21,17 @@ _WHO: Final = ("subjects", "roles", "clusterRoles")
 _SEEN: Final = frozenset({"CREATE", "UPDATE"})
 """Operations that leave an object which can be looked at."""
 
-_EXPRESSION: Final = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
-_LITERAL: Final = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`")
-_ACCOUNT: Final = re.compile(r"\bserviceAccount(?:Name|Namespace)\b")
-_REQUEST: Final = re.compile(
+_EXPRESSION: Final = regex(r"\{\{(.*?)\}\}", re.DOTALL)
+_LITERAL: Final = regex(r"'(?:[^'\\]|\\.)*'|`[^`]*`")
+_ACCOUNT: Final = regex(r"\bserviceAccount(?:Name|Namespace)\b")
+_REQUEST: Final = regex(
     r'(?:(?<![\w."-])|(?<=@\.))"?request"?(?!\w)(?!\s*\.\s*"?(?:object|name|namespace|kind|operation)\b)'
 )
-_OBJECT: Final = re.compile(r"\b(?:object|oldObject|images|element|target)\b|\brequest\b(?!\s*\.)")
-_CEL: Final = re.compile(
+_OBJECT: Final = regex(r"\b(?:object|oldObject|images|element|target)\b|\brequest\b(?!\s*\.)")
+_CEL: Final = regex(
     r"(?<![\w.])(?:request\.(?!object\b|name\b|namespace\b|kind\b|operation\b)|oldObject\b)"
 )
-_CEL_REQUEST: Final = re.compile(
+_CEL_REQUEST: Final = regex(
     r"(?<![\w.])(?:oldObject\b|request(?!\w|\s*\.\s*(?:object|name|namespace|kind|operation)\b))"
 )
 _CEL_TEXTS: Final = frozenset({"expression", "valueExpression", "value"})
@@ -132,4 +133,8 @@ def _expressions(value: Json, name: str = "") -> Iterator[str]:
 
 def _conditions(raw: Block) -> str:
     found = raw.get("celPreconditions")
-    return json.dumps(found) if found else ""
+    if not found:
+        return ""
+    import json  # here: few rules have conditions in CEL
+
+    return json.dumps(found)
