@@ -20,6 +20,7 @@ from engine import vocabulary
 from engine.codes.requests import request_key
 from engine.errors import EngineError
 from engine.grants import chosen_policy, exception_of, parse_grant, parse_grant_policy
+from engine.grants.approvals import may_approve
 from engine.grants.blocks import block_key, is_signed, read_block_id
 from engine.grants.cause import group_of, says_same
 from engine.grants.circumstances import circumstances_of, readable_policies, state_of
@@ -102,10 +103,26 @@ class GrantValidator:
         for reason in _wrong_request(obj, user) if old is None else _wrong_change(obj, old, user):
             raise Refused(f"refused: {reason}")
         if old is not None:
-            return []
+            return await self._without_effect(obj, old)
         _check_block(obj, self._block_key)
         await self._check_limits(obj)
         return await self._lacking(parse_grant(obj), user)
+
+    async def _without_effect(self, obj: Object, old: Object) -> list[str]:
+        """Return a sentence where a decision is added that the grant policy, as far as it can be read, does not count."""
+        grant, name = parse_grant(obj), str((obj.get("status") or {}).get("grantPolicy") or "")
+        added = grant.decisions[len(parse_grant(old).decisions) :]
+        judging = [one for one in added if one.verdict in ("approve", "deny")]
+        if not judging or not name:
+            return []
+        try:
+            policy = parse_grant_policy(await self._client.get(GRANT_POLICIES, name))
+        except EngineError:
+            return []
+        if all(may_approve(one.by, one.groups, grant, policy) for one in judging):
+            return []
+        approvers = f"neither its `by` nor its `groups` are approvers of grantpolicy/{name}"
+        return [f"the decision does not count: {approvers}; kubectl kpolicy grant approve and deny fill in the groups"]  # fmt: skip
 
     async def _lacking(self, grant: Grant, user: Mapping[str, Any]) -> list[str]:
         """Return a sentence for each name that nothing has; refuse an emergency for a rule that is not there."""

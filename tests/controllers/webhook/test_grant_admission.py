@@ -250,6 +250,24 @@ def test_nobody_decides_for_somebody_else_or_for_themselves(decisions, user, wor
     assert words in text(ask(decided(*decisions), grant(), user=user))
 
 
+@pytest.mark.parametrize(
+    ("decision", "said"),
+    [
+        ({"by": "bob", "verdict": "approve"}, "does not count"),
+        ({"by": "bob", "verdict": "deny"}, "does not count"),
+        ({"by": "bob", "verdict": "approve", "groups": ["ops"]}, ""),
+    ],
+)
+def test_a_decision_that_does_not_name_the_group_by_which_it_would_count_is_warned_of(
+    decision: dict[str, Any], said: str
+):
+    policy = {**POLICY, "spec": {**POLICY["spec"], "approvers": [{"groups": ["ops"]}]}}
+    pending = {"status": {"state": "pending", "grantPolicy": "default"}}
+    answer = ask(decided(decision) | pending, grant() | pending, user=BOB, client=FakeClient(policy))  # fmt: skip
+    assert answer["allowed"]
+    assert [said in one for one in answer.get("warnings") or ()] == ([True] if said else [])
+
+
 def test_decisions_stay_as_they_were_made():
     before = decided({"by": "bob", "verdict": "deny"})
     for after in (grant(), decided({"by": "bob", "verdict": "approve"})):
