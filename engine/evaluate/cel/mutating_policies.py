@@ -75,7 +75,7 @@ class Compiled:
             return NO_ANSWER
         try:
             wanted = self.conditions if conditions is None else conditions
-            if unmet(wanted, bindings, is_native=False) is not None:
+            if wanted and unmet(wanted, bindings, is_native=False) is not None:
                 return _SKIPPED
             patched = mutated(
                 self.mutations, lambda left: self._bound(asked, bindings, left, fixed), obj

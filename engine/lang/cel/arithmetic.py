@@ -95,12 +95,30 @@ def compile_chain(compiler: Compiler, node: Chain) -> Closure:
     left, right = compiler.compile(node.first), compiler.compile(part)
     if operator in _RELATIONS:
         return _relation(left, right, operator, at)
+    if operator == "in" and isinstance(node.first, Literal) and type(node.first.value) is str:
+        return _is_key(node.first.value, right, at)
     operation = OPERATIONS[operator]
 
     def run(frame: Frame) -> Any:
         one, other = left(frame), right(frame)
         try:
             return operation(one, other, frame[1])
+        except CelError as error:
+            raise located(error, at) from None
+
+    return run
+
+
+def _is_key(text: str, right: Closure, at: int) -> Closure:
+    """Look a constant text up among the keys of a map; what is no map is asked as by any other value."""
+    operation = OPERATIONS["in"]
+
+    def run(frame: Frame) -> Any:
+        collection = right(frame)
+        if type(collection) is dict:
+            return text in collection
+        try:
+            return operation(text, collection, frame[1])
         except CelError as error:
             raise located(error, at) from None
 
