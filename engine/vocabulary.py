@@ -5,7 +5,10 @@ Guards, webhooks, loops and the command line have to mean the same word, so none
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 KPOLICY: Final = "kpolicy.io/v1alpha1"
 """API version of our own kinds, and of what commands print as data."""
@@ -44,6 +47,8 @@ CATEGORY: Final = "policies.kyverno.io/category"
 DESCRIPTION: Final = "policies.kyverno.io/description"
 SCORED: Final = "policies.kyverno.io/scored"
 SEVERITY: Final = "policies.kyverno.io/severity"
+SEVERITIES: Final = ("critical", "high", "medium", "low", "info")
+"""What reports may call the severity of a result, the worst first."""
 UNREPORTED: Final = "reports.kyverno.io/disabled"
 """Label of a policy whose results stay out of reports."""
 AUTOGEN: Final = "pod-policies.kyverno.io/autogen-controllers"
@@ -54,6 +59,8 @@ TRIGGER_KIND: Final = "generate.kyverno.io/trigger-kind"
 DECIDING: Final = (AUTOGEN, LABELS_SOURCES, TRIGGER_UID, TRIGGER_KIND)
 """Annotations and labels of a policy that decide what it does, beside its spec."""
 
+PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
+"""What may be said to happen to the dependents of what is deleted."""
 TTL_LABEL: Final = "cleanup.kyverno.io/ttl"
 CLEANUP_AFTER: Final = "kpolicy.io/cleanup-after"
 CLEANUP_SKIP: Final = "kpolicy.io/cleanup-skip"
@@ -71,3 +78,9 @@ BLOCK: Final = "kpolicy.io/block"
 def decides(text: str) -> bool:
     """Tell whether a text names metadata that decides what a policy does, also as an anchor."""
     return any(name in text for name in DECIDING)
+
+
+def severity_of(annotations: Mapping[str, object]) -> str:
+    """Return the severity that a policy's annotations give its results; empty for none and for what no report may say."""
+    given = str(annotations.get(SEVERITY) or "").lower()
+    return given if given in SEVERITIES else ""

@@ -114,7 +114,10 @@ class FieldTest:
         found: Any = obj
         for key in self.path.split("."):
             found = found.get(key) if isinstance(found, dict) else None
-        return (str(found or "") == self.value) is self.is_equal
+        text = (
+            str(found).lower() if isinstance(found, bool) else "" if found is None else str(found)
+        )
+        return (text == self.value) is self.is_equal
 
 
 def parse_labels(text: str) -> Callable[[Mapping[str, Any]], bool]:
@@ -159,7 +162,7 @@ def field_tests(text: str) -> tuple[FieldTest, ...]:
 
 
 def _field_test(part: str) -> FieldTest:
-    found = re.fullmatch(r"([A-Za-z.]+)(==|!=|=)(.*)", part)
+    found = re.fullmatch(r"([^\s=!]+)\s*(==|!=|=)\s*(.*)", part)
     if found is None:
         raise Invalid(f"invalid field selector: `{part[:100]}`", status=400)
     return FieldTest(found[1], found[3], found[2] != "!=")

@@ -1,6 +1,6 @@
 """Which addresses and names a policy must never make us call: our own machine, the machine below it, the cloud's secrets.
 
-For the egress gate, and for `is_external_url`. Pure: addresses in, reasons out. Private IPv4 networks
+For the egress gate. Pure: addresses in, reasons out. Private IPv4 networks
 are not refused, because that is where the services of a cluster are.
 """
 
@@ -96,11 +96,3 @@ def is_numeric(host: str) -> bool:
     """Tell whether a host would be taken for an IPv4 address by those who read loosely: `2130706433`, `0x7f.1`, `0177.0.0.1`."""
     last = host.rstrip(".").rpartition(".")[2].lower()
     return last.isdigit() or last.startswith("0x")
-
-
-def is_public(address: Address) -> bool:
-    """Tell whether an address lies outside: neither this machine nor a private network (row F-08)."""
-    if address_refusal(address):
-        return False
-    hidden = _hidden_in(address)
-    return not address.is_private and all(is_public(one) for one in hidden)

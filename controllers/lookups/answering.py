@@ -13,7 +13,6 @@ from controllers.kube.errors import NotFound
 from engine import evaluate
 from engine.errors import EngineError
 
-from .addresses import is_public, literal
 from .errors import MissingError
 
 if TYPE_CHECKING:
@@ -177,6 +176,7 @@ class Lookups:
 
 
 async def _is_external(gate: Gate, host: str) -> bool:
-    """Tell whether a host name leads outside; one private address among public ones keeps it inside (row F-08)."""
-    found = [literal(text) for text in await gate.addresses_of(host)]
-    return bool(found) and all(address is not None and is_public(address) for address in found)
+    """Tell whether a host name leads outside (row F-08)."""
+    from engine.lang.jmes.formats import is_external  # here: few policies ask so
+
+    return is_external(await gate.addresses_of(host))

@@ -15,7 +15,8 @@ NAMESPACE: Final = "kyverno"
 INSTANCE: Final = {"app.kubernetes.io/instance": "kyverno"}
 DIGEST: Final = ""
 """Digest of the released image, which the release writes here once it is pushed; empty while there is none."""
-IMAGE: Final = "ghcr.io/kpolicy/kpolicy:v0.1.0" + (f"@{DIGEST}" if DIGEST else "")
+VERSION: Final = "0.1.0"
+IMAGE: Final = f"ghcr.io/kpolicy/kpolicy:v{VERSION}" + (f"@{DIGEST}" if DIGEST else "")
 
 
 def selector_of(component: str) -> dict[str, str]:

@@ -11,6 +11,7 @@ import orjson
 
 from controllers.kube import AlreadyExists, Conflict, Invalid, NotFound
 from engine.lang import rfc3339
+from engine.model import Status
 
 from .queries import refused
 
@@ -41,7 +42,7 @@ _FIELDS: Final = (
     "results",
     "summary",
 )
-_RESULTS: Final = frozenset({"pass", "fail", "warn", "error", "skip"})
+_RESULTS: Final = frozenset(map(str, Status))
 
 
 def read_body(body: bytes) -> Object:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from controllers.kube import Gone, KubeError
+from engine.vocabulary import SEVERITIES
 
 from .batch import Change, Place
 from .selecting import Condition, Selector
@@ -22,10 +23,9 @@ if TYPE_CHECKING:
     from .database import Session
 
 _ALL = Selector()
-_SEVERITIES: Final = ("critical", "high", "medium", "low", "info")
 _SEVERITY_TESTS: Final = (
-    *(Condition("results.severity = ?", (one,)) for one in _SEVERITIES),
-    Condition(f"results.severity NOT IN ({', '.join('?' * len(_SEVERITIES))})", _SEVERITIES),
+    *(Condition("results.severity = ?", (one,)) for one in SEVERITIES),
+    Condition(f"results.severity NOT IN ({', '.join('?' * len(SEVERITIES))})", SEVERITIES),
 )
 _PLACES: Final = 1000
 

@@ -11,6 +11,7 @@ import resource
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from controllers.manifests.choice import VERSION
 from engine.model.kinds import BY_NAME, NATIVE
 
 from .metrics import CEL_EXECUTION, CEL_RESULTS, EXECUTION, RESULTS, WITHOUT_MODES, Labels, Metrics
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     Place = tuple[str, str, str]
     Series = tuple[str, str, Labels]
 
-VERSION = "0.1.0"
 ADMISSION: Final = "admission_request"
 SCAN: Final = "background_scan"
 """Why a rule was asked."""

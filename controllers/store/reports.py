@@ -28,8 +28,6 @@ UNREPORTED_KINDS: Final = frozenset(
      "UpdateRequest", "Lease"}
 )  # fmt: skip
 NOTHING_TO_CHANGE: Final = "no patches applied"
-_STATUSES: Final = ("pass", "fail", "warn", "error", "skip")
-_ANNOTATIONS: Final = {"category": vocabulary.CATEGORY, "severity": vocabulary.SEVERITY}
 
 Row = dict[str, Any]
 
@@ -72,9 +70,10 @@ def row_of(result: RuleResult, policy: Policy, at: datetime) -> Row:
         "scored": is_scored,
         "timestamp": {"seconds": int(at.timestamp()), "nanos": 0},
     }
-    for name, annotation in _ANNOTATIONS.items():
-        if value := policy.annotations.get(annotation):
-            row[name] = value
+    if category := policy.annotations.get(vocabulary.CATEGORY):
+        row["category"] = category
+    if severity := vocabulary.severity_of(policy.annotations):
+        row["severity"] = severity
     if properties := _properties(result, policy):
         row["properties"] = properties
     return row
@@ -210,7 +209,7 @@ def report_of(
 
 def summary(rows: Iterable[Mapping[str, Json]]) -> dict[str, int]:
     """Count rows by result."""
-    counts = dict.fromkeys(_STATUSES, 0)
+    counts = dict.fromkeys(map(str, Status), 0)
     for row in rows:
         status = str(row.get("result"))
         if status in counts:

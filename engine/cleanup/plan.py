@@ -23,11 +23,10 @@ from engine.match import compile_any_all, parse_kind
 from engine.model import CleanupPolicy, Object, Review, review_of
 from engine.reach import Effect, out_of_reach, target_of
 from engine.record import record, replace
-from engine.vocabulary import TRIGGER_KIND, TRIGGER_UID
+from engine.vocabulary import PROPAGATIONS, TRIGGER_KIND, TRIGGER_UID
 
 from .holds import hold_on_object
 from .schedule import moment_after, next_after, parse_schedule
-from .ttl import PROPAGATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from engine.errors import EvaluationError
 from engine.fields import part
 from engine.lang import duration, rfc3339
-from engine.vocabulary import TTL_LABEL
+from engine.vocabulary import PROPAGATIONS, TTL_LABEL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +34,6 @@ LABELLED: Final[tuple[tuple[str, ...], ...]] = (
 )
 """Where objects have labels of their own, or of the objects that will be made from them; of claims, all that is said."""
 PROPAGATION_ANNOTATION: Final = "cleanup.kyverno.io/propagation-policy"
-PROPAGATIONS: Final = ("Foreground", "Background", "Orphan")
 
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)

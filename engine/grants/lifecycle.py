@@ -32,6 +32,21 @@ request passes by it in that time, since each has to take a use of its own."""
 _LAST_WARNING: Final = timedelta(minutes=5)
 OPEN: Final = frozenset({"pending", "scheduled", "active"})
 STATES: Final = frozenset({"draft", *OPEN, *FINAL})
+DECIDABLE: Final = {
+    "approve": ("draft", "pending"),
+    "deny": ("draft", "pending"),
+    "withdraw": ("draft", "pending", "scheduled"),
+    "drop": ("scheduled", "active"),
+    "revoke": ("scheduled", "active"),
+    "comment": ("draft", "pending", "scheduled", "active"),
+}
+"""States in which a decision takes effect, at once or with the next state."""
+
+
+def ending(state: str, *, is_own: bool) -> str:
+    """Return the verdict that ends a grant: one's own is withdrawn or dropped, somebody else's denied or revoked."""
+    early, late = ("withdraw", "drop") if is_own else ("deny", "revoke")
+    return early if state in DECIDABLE[early] else late
 
 
 @record

@@ -8,6 +8,7 @@ from engine.cleanup.schedule import parse_schedule
 from engine.errors import EngineError
 from engine.model.resources import CLUSTER_SCOPED, resource_of
 from engine.reach import Effect, Target, out_of_reach
+from engine.vocabulary import PROPAGATIONS
 
 from .cel_expressions import OF_POLICIES, check_named, check_variables
 from .cel_scopes import scope_of
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
 _ANY = "*"
 _BAD_SCHEDULE = "schedule spec in the deletingPolicy is not in proper cron format: "
-_PROPAGATIONS = ("Foreground", "Background", "Orphan")
 
 
 def lint_deleting(policy: Policy) -> tuple[Finding, ...]:
@@ -43,8 +43,8 @@ def _findings(policy: Policy) -> Iterator[Finding]:
     yield from check_named(conditions, "spec.conditions", names, scope, wanted=("bool",))
     yield from check_calls_out(policy)
     how = spec.get("deletionPropagationPolicy")
-    if how and how not in _PROPAGATIONS:
-        supported = ", ".join(f'"{one}"' for one in _PROPAGATIONS)
+    if how and how not in PROPAGATIONS:
+        supported = ", ".join(f'"{one}"' for one in PROPAGATIONS)
         text = f'Unsupported value: "{how}": supported values: {supported}'
         yield error("spec.deletionPropagationPolicy", text)
 

@@ -50,7 +50,6 @@ def _looks(id: str, title: str, help: str, *keys: str, command: str = _TUI, row:
 REASON = Field("reason", "reason", "why, for the record")
 HOW_LONG = Field("for", "for", "how long, such as 1h", "1h")
 FAR = 1_000_000_000
-_OVER = ("expired", "revoked", "dropped", "idle-expired", "exhausted", "denied", "withdrawn", "timed-out")  # fmt: skip
 
 
 def _not_extended(row: Row) -> str:
@@ -67,7 +66,9 @@ def _not_decided(row: Row) -> str:
 
 
 def _not_ended(row: Row) -> str:
-    return f"it is {row.text('state')}, which is final" if row.text("state") in _OVER else ""
+    from engine.grants import FINAL  # here, as below: most screens show no grant
+
+    return f"it is {row.text('state')}, which is final" if row.text("state") in FINAL else ""
 
 
 def _not_voided(row: Row) -> str:
@@ -75,15 +76,15 @@ def _not_voided(row: Row) -> str:
     return f"it is {row.text('state')} already" if is_over else ""
 
 
-def ending(row: Row, user: str) -> str:
-    """Return the verdict that ends a grant: one's own is withdrawn or dropped, somebody else's denied or revoked."""
-    if row.text("requester") == user:
-        return "withdraw" if row.text("state") in ("draft", "pending", "scheduled") else "drop"
-    return "deny" if row.text("state") in ("draft", "pending") else "revoke"
+def ending_of(row: Row, user: str) -> str:
+    """Return the verdict by which somebody ends the grant of a row."""
+    from engine.grants.lifecycle import ending
+
+    return ending(row.text("state"), is_own=row.text("requester") == user)
 
 
 def _ending_title(row: Row, user: str) -> str:
-    return ending(row, user).capitalize()
+    return ending_of(row, user).capitalize()
 
 
 def _pausing_title(row: Row, _user: str) -> str:

@@ -8,7 +8,7 @@ from engine.errors import EngineError
 from kubectl_kpolicy.grants import decisions, requests
 from kubectl_kpolicy.grants.arguments import missing
 
-from .catalog import ending
+from .catalog import ending_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -51,7 +51,7 @@ async def ask_back(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> s
 
 async def end(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
     """End a grant by the verdict that fits whoever ends it; raises EngineError."""
-    return await _decide(doer, ending(row, doer.user), row, form)
+    return await _decide(doer, ending_of(row, doer.user), row, form)
 
 
 async def _decide(doer: ActionExecutor, verdict: str, row: Row, form: Mapping[str, str]) -> str:

@@ -81,7 +81,7 @@ def _connection(flags: CheckRequest) -> AbstractContextManager[Live | None]:
     from .incluster import opened
 
     check_named(_as_apply(flags))
-    _instant(flags.as_of)
+    cluster.instant_of(flags.as_of)
     return opened(flags.connection, registry=flags.registry)
 
 
@@ -99,7 +99,7 @@ def _check(flags: CheckRequest, live: Live | None, known: frozenset[Any]) -> Che
 
 def _inputs(flags: CheckRequest, live: Live | None) -> ApplyInputs:
     """Load what the flags name, the rules of the cluster among it; complain of what cannot be read."""
-    inputs = load_inputs(_as_apply(flags), _instant(flags.as_of), strict=False)
+    inputs = load_inputs(_as_apply(flags), cluster.instant_of(flags.as_of), strict=False)
     if flags.connection.namespace:
         space = flags.connection.namespace
         places = {key.replace("default/", f"{space}/", 1) if key.startswith("default/") else key: at for key, at in inputs.places.items()}  # fmt: skip
@@ -134,12 +134,6 @@ def _as_apply(flags: CheckRequest) -> ApplyRequest:
     )
 
 
-def _instant(text: str) -> Any:
-    from .explaining import instant_of
-
-    return instant_of(text) if text else cluster.now()
-
-
 def _placed(objects: Sequence[Object], namespace: str) -> list[Object]:
     """Return objects in the namespace that was asked for where the file itself left it open."""
     return [
@@ -168,7 +162,7 @@ def _result(row: Result) -> Object:
         "rule": row.result.rule,
         "result": row.status,
         "message": row.result.message,
-        "severity": str(annotations.get(vocabulary.SEVERITY) or ""),
+        "severity": vocabulary.severity_of(annotations),
         "category": str(annotations.get(vocabulary.CATEGORY) or ""),
         "properties": {**row.result.properties, **({"exceptions": names} if names else {})},
         "source": "kpolicy",

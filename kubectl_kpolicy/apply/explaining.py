@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TextIO
 
 from engine.errors import EngineError
-from engine.lang import rfc3339, wildcard
+from engine.lang import wildcard
 from engine.record import record, replace
 from kubectl_kpolicy.output.diagnostics import report, visible
 from kubectl_kpolicy.output.explanation import lines, rules_explained
 from kubectl_kpolicy.output.misuse import Misuse
+from kubectl_kpolicy.session import cluster
 from kubectl_kpolicy.session.collector import collector_off
 
 from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs
@@ -60,7 +60,7 @@ def _connection(flags: ExplainRequest) -> AbstractContextManager[Live | None]:
     from .incluster import opened
 
     check_named(flags.inputs)
-    instant_of(flags.as_of)
+    cluster.instant_of(flags.as_of)
     return opened(flags.connection)
 
 
@@ -117,7 +117,7 @@ def _harmless(line: str) -> str:
 def _inputs(flags: ExplainRequest, live: Live | None, err: TextIO) -> ApplyInputs:
     """Load what the flags name, and from the cluster what they leave open; complain of what cannot be read."""
     given = replace(flags.inputs, cluster=not flags.inputs.has_files)
-    inputs = load_inputs(given, instant_of(flags.as_of), strict=given.validate == "strict")
+    inputs = load_inputs(given, cluster.instant_of(flags.as_of), strict=given.validate == "strict")
     for error in inputs.loaded.problems:
         report(error, err=err)
     if live is None:
@@ -136,16 +136,6 @@ def _inputs(flags: ExplainRequest, live: Live | None, err: TextIO) -> ApplyInput
 
 def _wanted(processor: Processor, rule: str) -> list[Trace]:
     return [trace for trace in processor.traces if wildcard.match(rule, trace.rule)]
-
-
-def instant_of(text: str) -> datetime:
-    """Read an instant, now where none is given; raises Misuse."""
-    if not text:
-        return datetime.now(UTC)
-    found = rfc3339.read(text)
-    if found is None:
-        raise Misuse(f"cannot read `{text}` as an instant", help="write it as 2026-11-21T10:18:00Z")
-    return found
 
 
 def _is_named(obj: Object, names: Sequence[str]) -> bool:

@@ -89,7 +89,7 @@ def _plain_table(outcome: Outcome) -> Table:
             row.result.rule,
             row.resource,
             "Enforce" if row.result.enforce else "Audit",
-            str(row.policy.annotations.get(vocabulary.SEVERITY) or "-"),
+            vocabulary.severity_of(row.policy.annotations) or "-",
             row.result.message,
         )
     return table
@@ -176,9 +176,7 @@ def _findings(outcome: Outcome) -> list[findings.Finding]:
         findings.Finding(
             rule=f"{row.policy.key}/{row.result.rule}",
             description=str(row.policy.annotations.get(vocabulary.DESCRIPTION) or ""),
-            level=findings.level_of(
-                row.status, str(row.policy.annotations.get(vocabulary.SEVERITY) or "")
-            ),
+            level=findings.level_of(row.status, vocabulary.severity_of(row.policy.annotations)),
             message=row.result.message or row.status,
             resource=row.resource,
             at=outcome.places.get(row.resource),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from engine.vocabulary import SEVERITIES
+
 from .flags import (
     FORMATS,
     add_cluster_flags,
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
 _REPORTS = ("sarif", "junit", "github", "html")
 _WITHOUT_TIME = ("age", "first", "source")
-_SEVERITIES = ("critical", "high", "medium", "low", "info")
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -39,7 +40,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     add("--policies", action="append", default=[], metavar="cluster|PATH", help="policies: those in force in the cluster (the default), or files (repeatable)")  # fmt: skip
     add("--exceptions", action="append", default=[], metavar="cluster|PATH", help="exceptions, likewise; without a cluster none by default")  # fmt: skip
     add("--policy", default="*", metavar="NAME", help="only this policy (wildcards)")
-    add("--fail-on", choices=_SEVERITIES, default="", help="return 1 only for failures from this severity on; for any by default")  # fmt: skip
+    add("--fail-on", choices=SEVERITIES, default="", help="return 1 only for failures from this severity on; for any by default")  # fmt: skip
     add("--baseline", default="", metavar="FILE", help="findings that are known and fail nothing")
     add("--all", action="store_true", help="show passing results and those of the baseline, too")
     add("--as-of", default="", metavar="TIME", help="instant of the decision, RFC 3339; now by default")  # fmt: skip

@@ -153,15 +153,14 @@ def _chance() -> Chance:
 
 
 def _is_external(host: str) -> bool:
-    """Look a host name up, and say whether any of its addresses is public."""
-    import ipaddress
+    """Look a host name up, and say whether it leads outside; raises EvaluationError."""
     import socket
 
     from engine.errors import EvaluationError
+    from engine.lang.jmes.formats import is_external
 
     try:
         found = socket.getaddrinfo(host, None)
     except OSError as error:
         raise EvaluationError(f"lookup {host}: no such host") from error
-    addresses = {ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found}
-    return all(not (address.is_loopback or address.is_private) for address in addresses)
+    return is_external(str(entry[4][0]) for entry in found)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from engine.errors import EngineError
 from engine.record import record
 from kubectl_kpolicy.cluster.subject import spellings
 from kubectl_kpolicy.output.misuse import Misuse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from engine.model import Object
+    from controllers.kube.paths import FieldTest
     from kubectl_kpolicy.filter import Filter
     from kubectl_kpolicy.output.rows import Column, Listing, Row
     from kubectl_kpolicy.session.cluster import ClusterFlags
@@ -58,10 +59,10 @@ def selected(
     """Return the rows that flags ask for, in the order they ask for; raises Misuse."""
     from kubectl_kpolicy.output.rows import sort_rows
 
-    wanted = _filter_of(flags, listing)
+    filters = _filters_of(flags, listing)
     fields = read_fields(flags.field_selector)
     kept = [
-        row for row in rows if choice(row) and wanted.keeps(row, now) and has_fields(row.object, fields)
+        row for row in rows if choice(row) and all(one.keeps(row, now) for one in filters) and all(one.holds(row.object) for one in fields)
     ]  # fmt: skip
     order: tuple[str, ...] = listing.sort
     if flags.sort_by:
@@ -74,20 +75,22 @@ def selected(
 def check_words(flags: ListRequest, listing: Listing) -> None:
     """Raise Misuse for a filter, field or column that is none in a listing, before a cluster is asked for rows."""
     if flags.where or flags.selector:
-        _filter_of(flags, listing)
+        _filters_of(flags, listing)
     read_fields(flags.field_selector)
     for name in filter(None, (flags.sort_by.lstrip("-+"), flags.group_by)):
         column_named(listing, name)
 
 
-def _filter_of(flags: ListRequest, listing: Listing) -> Filter:
-    from kubectl_kpolicy.filter import FilterError, compile_filter
+def _filters_of(flags: ListRequest, listing: Listing) -> list[Filter]:
+    from kubectl_kpolicy.filter import FilterError, compile_filter, quoted
 
-    where = f'{flags.where} -l "{flags.selector}"' if flags.selector else flags.where
-    try:
-        return compile_filter(where, listing)
-    except FilterError as error:
-        raise Misuse(error.message, help=error.help) from error
+    found = []
+    for text in (flags.where, f"-l {quoted(flags.selector)}" if flags.selector else ""):
+        try:
+            found.append(compile_filter(text, listing))
+        except FilterError as error:
+            raise Misuse(error.pointed(text), help=error.help) from error
+    return found
 
 
 def column_named(listing: Listing, name: str) -> Column:
@@ -99,28 +102,14 @@ def column_named(listing: Listing, name: str) -> Column:
     return found
 
 
-def read_fields(text: str) -> list[tuple[str, str, bool]]:
-    """Read `path=value,path!=value` as paths, values and whether they are to be equal; raises Misuse."""
-    found = []
-    for term in filter(None, (one.strip() for one in text.split(","))):
-        path, equals, value = term.partition("=")
-        if not equals or not path.strip("!"):
-            raise Misuse(f"`{term}` is no selection of a field", help="write metadata.name=web or kind!=Pod")  # fmt: skip
-        is_equal = not path.endswith("!")
-        found.append((path.rstrip("!"), value.removeprefix("="), is_equal))
-    return found
+def read_fields(text: str) -> Sequence[FieldTest]:
+    """Read `path=value,path!=value`; raises Misuse."""
+    from controllers.kube.paths import field_tests  # here: few lists are chosen from by fields
 
-
-def has_fields(obj: Object, fields: Iterable[tuple[str, str, bool]]) -> bool:
-    """Tell whether an object has all the fields; one that is not there is empty, as for the API server."""
-    return all((_field(obj, path) == value) is is_equal for path, value, is_equal in fields)
-
-
-def _field(obj: Object, path: str) -> str:
-    found: Any = obj
-    for step in path.strip(".").split("."):
-        found = found.get(step) if isinstance(found, dict) else None
-    return "" if found is None else str(found)
+    try:
+        return field_tests(text)
+    except EngineError as error:
+        raise Misuse(error.message, help="write metadata.name=web or kind!=Pod") from error
 
 
 def is_named(row: Row, names: Sequence[str]) -> bool:

@@ -13,8 +13,6 @@ from .flags import add_cluster_flags, guarded, list_request
 if TYPE_CHECKING:
     import argparse
 
-SEVERITIES = ("critical", "high", "medium", "low", "info")
-
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command and its flags."""
@@ -24,7 +22,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     add_cluster_flags(parser)
     parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="format of the output")  # fmt: skip
     parser.add_argument("--exit-code", action="store_true", help="return 1 when anything fails")
-    parser.add_argument("--fail-on", choices=SEVERITIES, default="", help="with --exit-code: only from this severity on")  # fmt: skip
+    parser.add_argument("--fail-on", choices=vocabulary.SEVERITIES, default="", help="with --exit-code: only from this severity on")  # fmt: skip
     parser.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
     parser.set_defaults(run=run)
 

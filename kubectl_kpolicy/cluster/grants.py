@@ -12,10 +12,11 @@ from engine.errors import EngineError
 from engine.fields import items, part, word
 from engine.grants import FINAL, GrantPolicy, cannot_decide, parse_grant, parse_grant_policy
 from engine.grants.circumstances import state_of
+from engine.grants.model import length_of
 from engine.grants.subjects import names_of
 from engine.model.kinds import is_of_cel
 from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
-from kubectl_kpolicy.output.time_format import instant, length_of
+from kubectl_kpolicy.output.time_format import instant
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

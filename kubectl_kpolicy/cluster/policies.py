@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from engine import vocabulary
 from engine.fields import items, part, word
 from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from engine.model import Object
 
     from .cache import ClusterCache
-
-_ANNOTATION = "policies.kyverno.io/"
 
 
 def policy_rows(world: ClusterCache, _now: datetime) -> list[Row]:
@@ -116,8 +115,8 @@ def _row(
         "fail": sum(counts.get((one, result), 0) for result in FAILURES),
         "pass": counts.get((one, "pass"), 0),
         "exceptions": excepted.get(one, 0),
-        "severity": str(annotations.get(f"{_ANNOTATION}severity") or "").lower(),
-        "category": str(annotations.get(f"{_ANNOTATION}category") or ""),
+        "severity": vocabulary.severity_of(annotations),
+        "category": str(annotations.get(vocabulary.CATEGORY) or ""),
         "background": "no"
         if False in (spec.get("background"), part(spec, "evaluation", "background").get("enabled"))
         else "yes",

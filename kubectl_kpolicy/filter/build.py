@@ -171,35 +171,18 @@ def _regex(text: str, position: int) -> Callable[[str], bool]:
 
 
 def _labels(node: Labels) -> Callable[[Row, datetime], bool]:
-    """Return a test by `key`, `!key`, `key=value` and `key!=value`, comma separated, on labels of the object."""
-    wanted = [_requirement(one) for one in node.text.split(",") if one]
-    if not wanted:
+    """Return a test by a label selector, as the API server reads one, on labels of the object."""
+    from controllers.kube.paths import parse_labels  # here: few filters speak of labels
+
+    if not node.text.strip():
         raise FilterError("`-l` without a selector", node.position)
-
-    def test(row: Row, _now: datetime) -> bool:
-        labels = part(row.object, "metadata", "labels")
-        return all(_meets(labels.get(key), operator, value) for key, operator, value in wanted)
-
-    return test
-
-
-def _meets(found: object, operator: str, value: str) -> bool:
-    match operator:
-        case "has":
-            return found is not None
-        case "lacks":
-            return found is None
-        case "!=":
-            return found != value
-    return found == value
-
-
-def _requirement(text: str) -> tuple[str, str, str]:
-    for operator in ("!=", "==", "="):
-        key, found, value = text.partition(operator)
-        if found:
-            return key.strip(), "!=" if operator == "!=" else "=", value.strip()
-    return (text[1:], "lacks", "") if text.startswith("!") else (text.strip(), "has", "")
+    try:
+        test = parse_labels(node.text)
+    except EngineError as error:
+        raise FilterError(error.message, node.position, help='such as `-l app=web,tier!=front` or `-l "app in (web, api)"`') from error  # fmt: skip
+    return lambda row, _now: test(
+        {key: value for key, value in part(row.object, "metadata", "labels").items() if isinstance(value, str)}
+    )  # fmt: skip
 
 
 def _predicate(node: Predicate, listing: Listing) -> Callable[[Row, datetime], bool]:

@@ -14,6 +14,7 @@ from engine.record import record
 
 LONGEST: Final = 2_000
 DEEPEST: Final = 20
+_SHOWN: Final = 70
 _TOKEN: Final = re.compile(
     r"""\s*(?:
       (?P<open>\()|(?P<close>\))
@@ -36,6 +37,16 @@ class FilterError(EngineError):
     def __init__(self, message: str, position: int, *, help: str = "") -> None:  # noqa: A002 - the field's name in every front end
         super().__init__(message, help=help)
         self.position = position
+
+    def pointed(self, text: str) -> str:
+        """Return the message, and below it the part of the filter that is wrong with a mark under its first character."""
+        start = max(0, self.position - _SHOWN // 2)
+        shown = text[start : start + _SHOWN]
+        return (
+            f"{self.message}\n  {shown}\n  {' ' * (self.position - start)}^"
+            if shown.isascii()
+            else self.message
+        )
 
 
 @record
@@ -88,7 +99,7 @@ def read(text: str) -> Node:
     """Return the tree of a filter; raises FilterError."""
     if len(text) > LONGEST:
         raise FilterError(f"a filter has at most {LONGEST} characters", LONGEST)
-    reader = _Reader(_tokens(text))
+    reader = _Reader(_tokens(text), len(text.rstrip()))
     node = reader.either(0)
     if reader.index < len(reader.tokens):
         raise FilterError("a `)` without its `(`", reader.tokens[reader.index][2])
@@ -122,12 +133,12 @@ def _tokens(text: str) -> list[_Token]:
 class _Reader:
     """Walks over the tokens; one method for each level of the grammar."""
 
-    def __init__(self, tokens: list[_Token]) -> None:
-        self.tokens = tokens
+    def __init__(self, tokens: list[_Token], end: int) -> None:
+        self.tokens, self._end = tokens, end
         self.index = 0
 
     def _peek(self) -> _Token:
-        return self.tokens[self.index] if self.index < len(self.tokens) else ("end", "", 0)
+        return self.tokens[self.index] if self.index < len(self.tokens) else ("end", "", self._end)
 
     def _is_word(self, *words: str) -> bool:
         kind, text, _ = self._peek()

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 from controllers.kube import Client, Discovery
 from controllers.kube.errors import KubeError
 from controllers.kube.kinds import CLUSTER_POLICIES
+from controllers.kube.paths import label_requirements
 from controllers.lookups import grant_names
 from engine.grants import length_of, length_text, parse_grant
 from engine.grants.subjects import ALL_RULES
-from engine.lang import rfc3339
 from engine.lang.wildcard import has_wildcard
 from engine.model.kinds import BY_NAME, identity, is_of_cel
 from engine.record import replace
 from kubectl_kpolicy.cluster import celkinds
 from kubectl_kpolicy.output.misuse import Misuse
+from kubectl_kpolicy.session import cluster
 from kubectl_kpolicy.session.errors import Refused
 from kubectl_kpolicy.session.targets import Target
 
@@ -59,18 +60,13 @@ def read_window(text: str) -> tuple[str, str, str]:
 
 def read_instant(text: str) -> datetime | None:
     """Read an instant; None where none is given. Raises EngineError."""
-    if not text:
-        return None
-    found = rfc3339.read(text)
-    if found is None:
-        raise Misuse(f"`{text}` is no instant", help="write 2026-01-31T17:00:00Z")
-    return found
+    return cluster.instant_of(text) if text else None
 
 
 def read_targets(names: Sequence[str], selector: str, documents: Sequence[Object]) -> list[Target]:
     """Return what is asked for, from `KIND/NAME`, from `KIND` with labels, and from documents; raises EngineError."""
     if selector:
-        labels = dict(_label(one) for one in selector.split(","))
+        labels = _labels(selector)
         return [Target(_kind_alone(name), selector={"matchLabels": labels}) for name in names]
     found = [_named(name) for name in names]
     for one in documents:
@@ -95,11 +91,14 @@ def _kind_alone(text: str) -> str:
     return text
 
 
-def _label(text: str) -> tuple[str, str]:
-    key, equals, value = text.partition("=")
-    if not equals or not key or key.endswith("!"):
-        raise Misuse(f"`{text}` is no label", help="write -l app=web,tier=front")
-    return key, value.removeprefix("=")
+def _labels(text: str) -> dict[str, str]:
+    """Return the labels that a selector names one by one, each with its value; raises EngineError for any other."""
+    labels: dict[str, str] = {}
+    for one in label_requirements(text):
+        if not one.is_wanted or one.values is None or len(one.values) > 1 or one.key in labels:
+            raise Misuse(f"`{text}` is more than labels", help="write -l app=web,tier=front")
+        (labels[one.key],) = one.values
+    return labels
 
 
 def asks(base: Ask, targets: Sequence[Target]) -> list[Ask]:

@@ -15,6 +15,7 @@ from controllers.kube.kinds import GRANT_POLICIES, GRANTS
 from engine.errors import EngineError
 from engine.grants import FINAL, Grant, GrantPolicy, cannot_decide, parse_grant, parse_grant_policy
 from engine.grants.circumstances import state_of
+from engine.grants.lifecycle import DECIDABLE, ending
 from kubectl_kpolicy.session.errors import Over, Refused, of_server
 
 from .requests import who_may_approve
@@ -25,15 +26,6 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.session.identity import Identity
 
 _TRIES = 4
-_WHILE: Final = {
-    "approve": ("draft", "pending"),
-    "deny": ("draft", "pending"),
-    "withdraw": ("draft", "pending", "scheduled"),
-    "drop": ("scheduled", "active"),
-    "revoke": ("scheduled", "active"),
-    "comment": ("draft", "pending", "scheduled", "active"),
-}
-"""States in which a decision takes effect."""
 _OWN: Final = ("withdraw", "drop")
 
 
@@ -89,17 +81,17 @@ async def _check(client: Client, obj: Object, verdict: str, who: Identity) -> No
     grant, state = parse_grant(obj), state_of(obj)
     own = who.user == grant.requester
     if verdict in _OWN and not own:
-        other = "deny" if state == "pending" else "revoke"
+        other = ending(state, is_own=False)
         raise Refused(f"refused: grant `{grant.name}` is `{grant.requester}`'s, not yours to {verdict}; try {other}")  # fmt: skip
     if verdict == "revoke" and own:
-        other = "withdraw" if state == "pending" else "drop"
+        other = ending(state, is_own=True)
         raise Refused(f"refused: grant `{grant.name}` is your own; try {other}")
     if verdict in ("approve", "deny"):
         await _check_vote(client, grant, verdict, who)
     if state in FINAL:
         raise Over(f"grant `{grant.name}` is {state}, which is final", help="ask again with `kubectl kpolicy grant request`")  # fmt: skip
-    if state not in _WHILE[verdict]:
-        raise Conflict(f"grant `{grant.name}` is {state}; to {verdict} it, it would have to be {' or '.join(_WHILE[verdict])}", status=409)  # fmt: skip
+    if state not in DECIDABLE[verdict]:
+        raise Conflict(f"grant `{grant.name}` is {state}; to {verdict} it, it would have to be {' or '.join(DECIDABLE[verdict])}", status=409)  # fmt: skip
 
 
 async def _check_vote(client: Client, grant: Grant, verdict: str, who: Identity) -> None:

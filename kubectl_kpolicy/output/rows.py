@@ -11,6 +11,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from engine import vocabulary
 from engine.record import record
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class Listing:
         return None
 
 
-SEVERITIES = ("critical", "high", "medium", "low", "info", "")
+SEVERITIES = (*vocabulary.SEVERITIES, "")
 """From worst to none, as policy reports name them."""
 
 _RANKS = {name: len(SEVERITIES) - 1 - index for index, name in enumerate(SEVERITIES)}

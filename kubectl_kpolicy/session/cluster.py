@@ -171,12 +171,22 @@ def install_hint(group: str) -> str:
 
 def seconds_of(text: str) -> float | None:
     """Return `--request-timeout` or `--timeout` in seconds; none for `0`. Raises Misuse."""
-    from kubectl_kpolicy.output.time_format import length_of
+    from engine.lang import duration
 
-    length = length_of(text if not text.isdigit() else f"{text}s")
-    if length is None:
+    nanoseconds = duration.parse(f"{text}s" if text.isdigit() else text)
+    if nanoseconds is None or nanoseconds < 0:
         raise Misuse(f"cannot read `{text}` as a length of time", help="write it as 10s or 1m")
-    return length.total_seconds() or None
+    return nanoseconds / 1e9 or None
+
+
+def instant_of(text: str) -> datetime:
+    """Return the instant that somebody wrote, now where nothing is written; raises Misuse."""
+    from engine.lang import rfc3339
+
+    found = rfc3339.read(text) if text else now()
+    if found is None:
+        raise Misuse(f"cannot read `{text}` as an instant", help="write it as 2026-01-31T17:00:00Z")
+    return found
 
 
 def exit_code(error: EngineError) -> ExitCode:

@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING
 
 from engine.fields import word
-from kubectl_kpolicy.actions.catalog import ending
+from kubectl_kpolicy.actions.catalog import ending_of
 from kubectl_kpolicy.actions.registry import Action, command_line
 from kubectl_kpolicy.actions.screens import SCREENS
 
@@ -52,7 +52,7 @@ def is_told(app: Console, action: Action) -> bool:
 
 def _line(app: Console, action: Action, row: Row | None, words: Mapping[str, str]) -> str:
     user = cluster_of(row, app.clusters).doer.user
-    verdict = ending(row, user) if row is not None else "revoke"
+    verdict = ending_of(row, user) if row is not None else "revoke"
     parts = {
         "list": _list(app),
         "describe": SCREENS[app.current].describe or SCREENS[app.current].command,

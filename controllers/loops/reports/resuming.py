@@ -17,7 +17,7 @@ import orjson
 from controllers.kube import Forbidden, NotFound
 from controllers.kube.client import MERGE
 from controllers.kube.kinds import CONFIG_MAPS
-from controllers.runtime.figures import VERSION
+from controllers.manifests.choice import VERSION
 from controllers.store.policies import content_hash
 
 if TYPE_CHECKING:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Final
 
+from engine.model import Status
 from engine.parse.schema import Flag, Free, ListOf, MapOf, Node, Shape, Text, Whole
 from engine.parse.schema.conditions import API_CALL
 from engine.parse.schema.nodes import replaced
+from engine.vocabulary import SEVERITIES
 
 _TEXT, _FREE, _FLAG, _WHOLE = Text(), Free(), Flag(), Whole()
 _OBJECT_NAME = Shape(dict.fromkeys(("apiVersion", "kind", "namespace", "name", "uid"), _TEXT))
@@ -102,6 +104,7 @@ GLOBAL_ENTRY_STATUS = Shape(
     {"ready": _FLAG, "lastRefreshTime": _TEXT, "conditions": ListOf(CONDITION)}
 )
 
+_STATUSES = tuple(map(str, Status))
 _RESULTS = ListOf(
     Shape(
         {
@@ -111,17 +114,17 @@ _RESULTS = ListOf(
             "resources": ListOf(_REFERENCE),
             "resourceSelector": _FREE,
             "message": _TEXT,
-            "result": Text(enum=("pass", "fail", "warn", "error", "skip")),
+            "result": Text(enum=_STATUSES),
             "scored": _FLAG,
             "properties": MapOf(_TEXT),
             "timestamp": Shape({"seconds": _WHOLE, "nanos": _WHOLE}, ("seconds", "nanos")),
             "category": _TEXT,
-            "severity": Text(enum=("critical", "high", "low", "medium", "info")),
+            "severity": Text(enum=SEVERITIES),
         },
         ("policy",),
     )
 )
-_SUMMARY = Shape(dict.fromkeys(("pass", "fail", "warn", "error", "skip"), _WHOLE))
+_SUMMARY = Shape(dict.fromkeys(_STATUSES, _WHOLE))
 REPORT: Final[dict[str, Node]] = {
     "scope": _REFERENCE,
     "scopeSelector": _FREE,

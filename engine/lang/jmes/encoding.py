@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 table = Table()
 
-_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _DIGITS: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
 _BREAKS: Final = b"\r\n"
 _PAD: Final = ord("=")
@@ -29,7 +29,7 @@ def base64_decode(env: Env, text: str) -> str:
     """Decode the standard alphabet. Bytes that are not UTF-8 become U+FFFD."""
     spend(env, len(text) >> 6)
     compact = text.replace("\r", "").replace("\n", "")
-    if not _BASE64.fullmatch(compact):
+    if not BASE64.fullmatch(compact):
         place = _first_wrong(text.encode("utf-8", "replace"))
         raise EvaluationError(f"illegal base64 data at input byte {place}")
     return binascii.a2b_base64(compact).decode("utf-8", "replace")

@@ -10,10 +10,13 @@ from engine.errors import EvaluationError
 from engine.lang import imagetext, semver
 from engine.lang.goquote import quote
 
+from .encoding import BASE64
 from .signature import Table, fail
 from .values import spend
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from engine.model import Json
 
     from .errors import Env
@@ -70,11 +73,16 @@ def is_external_url(env: Env, url: str) -> bool:
     host = _host(url)
     if not host:
         raise EvaluationError("lookup : no such host")
-    address = _address(host)
-    if address is None:
-        return env.is_external_host(host)
-    private = any(address.version == network.version and address in network for network in _PRIVATE)
-    return not (address.is_loopback or private)
+    return env.is_external_host(host) if _address(host) is None else is_external((host,))
+
+
+def is_external(addresses: Iterable[str]) -> bool:
+    """Tell whether a host with these addresses lies outside; one on this machine or in a private network keeps it inside."""
+    found = [_address(text.partition("%")[0]) for text in addresses]
+    return bool(found) and all(
+        one is not None and not one.is_loopback and not any(one in network for network in _PRIVATE)
+        for one in found
+    )
 
 
 def _host(url: str) -> str:
@@ -152,7 +160,6 @@ _BLOCK: Final = re.compile(
     r"(?:\A|(?<=\n))-----BEGIN (?P<type>[^\n]*?)-----[ \t\r]*\n(?P<body>[A-Za-z0-9+/=\s]*?)"
     r"(?<=\n)-----END (?P=type)-----"
 )
-_BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _LONGEST_CERTIFICATE: Final = 1 << 18
 
 
@@ -165,7 +172,7 @@ def x509_decode(env: Env, pem: str) -> Json:
     if len(pem) > _LONGEST_CERTIFICATE:
         raise EvaluationError("the certificate is too long")
     for block in _BLOCK.finditer(pem):
-        if _BASE64.fullmatch("".join(block["body"].split())):
+        if BASE64.fullmatch("".join(block["body"].split())):
             return _decoded(block["type"], block.group())
     raise EvaluationError("failed to decode PEM block")
 

@@ -1,5 +1,7 @@
 """What fields the classic kinds have, as tables: for parsing and for generating their CustomResourceDefinitions."""
 
+from engine.vocabulary import PROPAGATIONS
+
 from .conditions import ANY_ALL, ANY_ALL_CONDITIONS, CONTEXT
 from .nodes import (
     FLAG,
@@ -92,7 +94,7 @@ CLEANUP = Shape(
         "exclude": ANY_ALL,
         "context": CONTEXT,
         "conditions": ANY_ALL_CONDITIONS,
-        "deletionPropagationPolicy": Text(enum=("Foreground", "Background", "Orphan")),
+        "deletionPropagationPolicy": Text(enum=PROPAGATIONS),
     },
     ("match", "schedule"),
 )

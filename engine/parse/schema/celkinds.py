@@ -5,6 +5,8 @@ Apart from `kinds` because most commands never meet them: the table is loaded wi
 
 from __future__ import annotations
 
+from engine.vocabulary import PROPAGATIONS
+
 from .conditions import SELECTOR
 from .nodes import FLAG, TEXT, TEXT_MAP, TEXTS, Flag, ListOf, Node, Shape, Text, Whole, replaced
 
@@ -155,7 +157,7 @@ DELETING = Shape(
         "conditions": _NAMED,
         "variables": _NAMED,
         "schedule": TEXT,
-        "deletionPropagationPolicy": Text(enum=("Foreground", "Background", "Orphan")),
+        "deletionPropagationPolicy": Text(enum=PROPAGATIONS),
     },
     ("schedule",),
 )

@@ -10,10 +10,15 @@ import socket
 import pytest
 from aiohttp import web
 
-from controllers.lookups.addresses import address_refusal, is_public, literal, networks
+from controllers.lookups.addresses import address_refusal, literal, networks
+from controllers.lookups.answering import Lookups
 from controllers.lookups.egress import EgressRules, Gate, Request, read_rules
 from controllers.lookups.errors import EgressError, OutsideError, UnreachableError
 from engine.errors import EngineError
+from engine.evaluate import HostLookup
+from engine.lang import jmes
+from engine.lang.jmes.errors import Env
+from kubectl_kpolicy.cli import jp
 from tests.controllers.kube.apiserver import answering, run, serving
 
 HERE = EgressRules(networks=networks(("127.0.0.1/32",)))
@@ -150,10 +155,28 @@ def test_private_networks_are_where_services_live() -> None:
         assert address_refusal(literal(text)) == ""
 
 
-def test_what_is_public_is_neither_private_nor_this_machine() -> None:
-    assert is_public(literal("8.8.8.8"))
-    for text in ("10.0.0.1", "127.0.0.1", "169.254.1.1", "::ffff:10.0.0.1", "fd00::1"):
-        assert not is_public(literal(text))
+@pytest.mark.parametrize(
+    "address",
+    ["8.8.8.8", "10.0.0.1", "172.16.0.1", "192.168.1.1", "127.0.0.1", "127.9.9.9", "169.254.169.254", "100.64.0.1", "0.0.0.0",
+     "192.0.2.1", "240.0.0.1", "::1", "::ffff:10.0.0.1", "::ffff:8.8.8.8", "fd00::1", "fe80::1", "2001:db8::1", "2606:4700::1"],
+)  # fmt: skip
+def test_an_address_is_as_external_by_its_name_as_it_is_in_a_url(address: str, monkeypatch) -> None:
+    host = f"[{address}]" if ":" in address else address
+    written = jmes.compile("is_external_url(@)")(f"http://{host}/", Env())
+
+    class Named:
+        async def addresses_of(self, _host: str) -> list[str]:
+            return [address]
+
+        async def close(self) -> None:
+            return None
+
+    lookup = HostLookup("a.test")
+    answers = run(Lookups(gate=Named()).resolve([lookup]))
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [(0, 0, 0, "", (address, 0))])
+
+    assert answers[lookup].value is written
+    assert jmes.compile("is_external_url(@)")("http://a.test/", Env(is_external_host=jp._is_external)) is written  # fmt: skip
 
 
 def test_redirections_are_not_followed_unless_asked_for() -> None:

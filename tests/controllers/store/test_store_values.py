@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from controllers.kube.kinds import CLASSIC_REPORTS
+from controllers.manifests.crds import others
 from controllers.store import events, reports, update_requests
 from controllers.store.bindings import Bindings
 from controllers.store.exceptions import ExceptionRules, exception_key, read_exception
@@ -127,6 +128,21 @@ def test_rows_carry_what_dashboards_read() -> None:
         "severity": "high",
         "properties": {"process": "background scan", "exceptions": "x"},
     }
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [("critical", "critical"), ("info", "info"), ("High", "high"), ("MEDIUM", "medium"), ("urgent", ""), ("", "")],
+)  # fmt: skip
+def test_every_severity_of_a_policy_makes_a_row_that_the_server_takes(
+    written: str, said: str
+) -> None:
+    given = policy(annotations={"policies.kyverno.io/severity": written})
+    (row,) = reports.rows_of([result()], {"p": given}, AT)
+
+    assert row.get("severity", "") == said
+    severity = others.REPORT["results"].items.fields["severity"]
+    assert said in (*severity.enum, "")
 
 
 def test_a_policy_that_is_not_scored_only_warns() -> None:

@@ -26,7 +26,15 @@ from engine.grants import (
     standing,
 )
 from engine.grants.approvals import cannot_decide
-from engine.grants.lifecycle import OPEN, SETTLING, exhaustion_of, status_of, warnings_of
+from engine.grants.lifecycle import (  # fmt: skip
+    DECIDABLE,
+    OPEN,
+    SETTLING,
+    ending,
+    exhaustion_of,
+    status_of,
+    warnings_of,
+)
 from engine.parse import parse_policy
 from engine.record import replace
 
@@ -114,6 +122,23 @@ def test_a_request_that_its_policy_would_not_let_any_more_is_not_granted(tighten
     assert "refused:" in denied.message
     active = grant(vote("bob"), status=run(vote("bob")).fields())
     assert next_status(active, policy(**tightened), Facts(NOW + HOUR)).state == "active"
+
+
+@pytest.mark.parametrize("state", ["pending", "scheduled", "active"])
+@pytest.mark.parametrize(
+    ("verdict", "by"),
+    [("deny", "bob"), ("withdraw", "ada"), ("drop", "ada"), ("revoke", "bob")],
+)
+def test_a_decision_may_be_made_where_it_ends_the_grant(state: str, verdict: str, by: str):
+    start = {"startAt": "2026-03-02T15:00:00Z"} if state == "scheduled" else {}
+    before = run(*(() if state == "pending" else (vote("bob"),)), **start)
+    assert before.state == state
+    decided = grant(vote(by, verdict), status=before.fields(), **start)
+    has_ended = next_status(decided, policy(), Facts(NOW)).is_final
+
+    assert (state in DECIDABLE[verdict]) is has_ended
+    if ending(state, is_own=by == "ada") == verdict:
+        assert has_ended
 
 
 def test_a_start_in_the_future_is_waited_for():

@@ -10,11 +10,13 @@ import pytest
 
 from controllers.kube.kinds import CONFIG_MAPS, POLICY_REPORTS
 from kubectl_kpolicy import entry
-from kubectl_kpolicy.cli.selection import has_fields, is_named, read_fields
+from kubectl_kpolicy.actions.screens import listing_named
+from kubectl_kpolicy.cli.selection import ListRequest, is_named, read_fields, selected
 from kubectl_kpolicy.cli.watching import changes
 from kubectl_kpolicy.output.diagnostics import ExitCode
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.output.rows import Row
+from kubectl_kpolicy.session.cluster import ClusterFlags, seconds_of
 from tests.plugin.grants.staging import Stage, play
 
 if TYPE_CHECKING:
@@ -43,15 +45,51 @@ def report(name: str, kind: str, api: str, uid: str, **result: Any) -> dict[str,
 @pytest.mark.parametrize(
     ("text", "kept"),
     [("metadata.name=web", True), ("metadata.name==web", True), ("metadata.name!=web", False), ("kind=Pod,metadata.name=web", True),
-     ("kind=Pod,metadata.name=x", False), ("spec.nothing=", True), ("spec.nothing!=", False), ("", True)],
+     ("kind=Pod,metadata.name=x", False), ("spec.nothing=", True), ("spec.nothing!=", False), ("", True),
+     ("spec.hostNetwork=false", True), ("spec.hostNetwork=", False), ("spec.priority=0", True), ("kind=Pod, metadata.name = web", True)],
 )  # fmt: skip
 def test_fields_choose_as_the_api_server_would(text: str, kept: bool) -> None:
-    assert has_fields({"kind": "Pod", "metadata": {"name": "web"}}, read_fields(text)) is kept
+    pod = {
+        "kind": "Pod",
+        "metadata": {"name": "web"},
+        "spec": {"hostNetwork": False, "priority": 0},
+    }
+    assert all(one.holds(pod) for one in read_fields(text)) is kept
+
+
+@pytest.mark.parametrize(
+    ("where", "selector", "kept"),
+    [("", "app=web", ["a"]), ("ns=x or ns=y", "app=web", ["a"]), ("ns=y", "", ["b"]), ("", "app in (web, api)", ["a", "b"]),
+     ("", 'app!="', ["a", "b"])],
+)  # fmt: skip
+def test_rows_fit_the_filter_and_the_selector(where: str, selector: str, kept: list[str]) -> None:
+    listing = listing_named("violations")
+    rows = [
+        Row(name, {"namespace": place, "name": name}, {"metadata": {"labels": {"app": app}}})
+        for name, place, app in (("a", "x", "web"), ("b", "y", "api"))
+    ]
+    flags = ListRequest(connection=ClusterFlags(), where=where, selector=selector)
+
+    assert [row.key for row in selected(flags, rows, listing, datetime(2026, 3, 2, tzinfo=UTC), lambda _: True)] == kept  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("10s", 10), ("1m30s", 90), ("500ms", 0.5), ("7", 7), ("0", None), ("1h", 3600)],
+)
+def test_a_time_out_is_read_as_kubectl_reads_it(text: str, seconds: float | None) -> None:
+    assert seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["soon", "2d", "-1s", "", "²"])
+def test_what_kubectl_takes_for_no_time_out_is_none(text: str) -> None:
+    with pytest.raises(Misuse, match="as a length of time"):
+        seconds_of(text)
 
 
 @pytest.mark.parametrize("text", ["metadata.name", "=x", "!=x"])
 def test_what_is_no_selection_of_a_field_is_said(text: str) -> None:
-    with pytest.raises(Misuse, match="is no selection of a field"):
+    with pytest.raises(Misuse, match="invalid field selector"):
         read_fields(text)
 
 
@@ -143,7 +181,7 @@ def test_an_empty_list_is_no_failure_and_writes_nothing_to_standard_output(on_st
         (("violations", "--where", "sev>>high"), "high"),
         (("violations", "--sort-by", "nothing"), "there is no column `nothing`"),
         (("policies", "--group-by", "nothing"), "there is no column `nothing`"),
-        (("grant", "list", "--field-selector", "kind"), "is no selection of a field"),
+        (("grant", "list", "--field-selector", "kind"), "invalid field selector"),
         (("violations", "--severity", "high,awful"), "there is no severity `awful`"),
         (("violations", "--result", "failed"), "there is no result `failed`"),
         (("violations", "--since", "yesterday"), "yesterday"),

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from controllers.kube.paths import parse_labels
 from kubectl_kpolicy.actions.screens import LISTINGS
 from kubectl_kpolicy.filter import FilterError, compile_filter
+from kubectl_kpolicy.output.rows import Row
 from tests.plugin.scene import NOW, world
 
 VIOLATIONS = LISTINGS["violations"]
@@ -119,11 +121,42 @@ def test_mistakes_are_named_with_a_way_out(text: str, message: str, help_text: s
     assert help_text in caught.value.help
 
 
-def test_a_mistake_is_located() -> None:
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("ns=a sevv=high", "  ns=a sevv=high\n       ^"),
+        ("ns=a not", "  ns=a not\n          ^"),
+        ("ns=a -l a==b=c", "  ns=a -l a==b=c\n       ^"),
+        ("ns=" + "a" * 200 + " sevv=high", "  " + "a" * 34 + " sevv=high\n  " + " " * 35 + "^"),
+    ],
+)
+def test_a_mistake_is_shown_where_it_is(text: str, shown: str) -> None:
     with pytest.raises(FilterError) as caught:
-        compile_filter("ns=a sevv=high", VIOLATIONS)
+        compile_filter(text, VIOLATIONS)
 
-    assert caught.value.position == 5
+    assert caught.value.pointed(text) == f"{caught.value.message}\n{shown}"
+
+
+LABELLED = {"app": "web", "tier": "front"}
+
+
+@pytest.mark.parametrize(
+    "selector",
+    ["app", "!app", "other", "!other", "app=web", "app==web", "app = web", "app!=web", "other!=x", "app in (web, api)", "app in (api)",
+     "app notin (api,db)", "other notin (a)", "app=web, tier=front", "app in (web,api),tier=back", "tier"],
+)  # fmt: skip
+def test_a_selector_chooses_in_a_filter_what_a_server_chooses_by_it(selector: str) -> None:
+    row = Row("k", {}, {"metadata": {"labels": LABELLED}})
+
+    kept = compile_filter(f'-l "{selector}"', VIOLATIONS).keeps(row, NOW)
+
+    assert kept is parse_labels(selector)(LABELLED)
+
+
+@pytest.mark.parametrize("selector", ["a=b=c", "app in (web", "a b", "=x", ","])
+def test_what_no_server_takes_as_a_selector_is_no_filter(selector: str) -> None:
+    with pytest.raises(FilterError, match="unable to parse requirement"):
+        compile_filter(f'-l "{selector}"', VIOLATIONS)
 
 
 @given(
