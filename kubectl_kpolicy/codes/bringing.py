@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from controllers.kube import Client, Discovery
 from controllers.kube.client import APPLY
 from controllers.kube.errors import KubeError
-from engine.codes import CODE_ANNOTATION, shown
+from engine import vocabulary
+from engine.codes import CODE_ANNOTATION, canonical, issued_name, shown
 from engine.errors import EngineError
+from engine.lang import rfc3339
+from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session.errors import of_server
+
+from .showing import read_code
 
 if TYPE_CHECKING:
     from engine.model import Object
@@ -55,3 +61,72 @@ async def bring(client: Client, obj: Object, namespace: str, *, dry_run: bool = 
         )  # fmt: skip
     except KubeError as error:
         raise of_server(error) from error
+
+
+# The code itself: from a prompt, from standard input, or from under a seal, whose opening is told.
+
+
+def code_of(code_id: str, sealed: str, key: str, *, may_ask: bool) -> str:
+    """Return the code, which is the one that is named where one is; raises EngineError.
+
+    `sealed` and `key` are files; without them the code is read, from a prompt if we `may_ask`.
+    """
+    if bool(sealed) != bool(key):
+        raise Misuse("a sealed code needs both the file and the key", help="--sealed FILE --key PRIVATE-KEY")  # fmt: skip
+    wanted = code_id.removeprefix("onetimecode.kpolicy.io/")
+    if canonical(wanted) is not None:
+        raise Misuse("that is a code, and a code is no argument: others can read it", help="make it void, and give the next one when asked for it")  # fmt: skip
+    code = _unsealed(sealed, key, wanted) if sealed else read_code(may_ask=may_ask)
+    if wanted and issued_name(code) != wanted:
+        raise EngineError(f"that is not the code of `{wanted}`", help="nothing was sent, so that it does not count as a wrong try")  # fmt: skip
+    return code
+
+
+def _unsealed(sealed: str, key: str, wanted: str) -> str:
+    from .sealing import opened, read_private, sealed_in
+
+    found = sealed_in(sealed)
+    chosen = [one for one in found if not wanted or one["metadata"]["name"] == wanted]
+    if len(chosen) != 1:
+        there = ", ".join(map(_described, found))
+        raise Misuse("say which code is to be used" if chosen else f"`{sealed}` holds no code `{wanted}`", help=f"there are {there}")  # fmt: skip
+    code = canonical(opened(chosen[0], read_private(key)))
+    if code is None:
+        raise EngineError(f"what is sealed in `{sealed}` is no code")
+    return code
+
+
+def _described(sealed: Object) -> str:
+    spec = sealed.get("spec") or {}
+    return f"{sealed['metadata']['name']} (for {spec.get('user', 'somebody')})"
+
+
+async def announce(client: Client, code: str, system: str) -> None:
+    """Tell everybody by an Event that a seal was opened; who may write none is warned that the use alone will be on record."""
+    from controllers.kube.kinds import EVENTS
+    from kubectl_kpolicy.session import cluster
+    from kubectl_kpolicy.session.identity import who_am_i
+
+    name, at = issued_name(code), rfc3339.write(cluster.now())
+    user = (await who_am_i(client)).user or "somebody"
+    about = {"apiVersion": vocabulary.KPOLICY, "kind": "OneTimeCode", "name": name, "namespace": system}  # fmt: skip
+    event: Object = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": "kpolicy-seal-", "namespace": system},
+        "involvedObject": about,
+        "reason": "SealOpened",
+        "type": "Warning",
+        "message": f"{user} opened the seal of {name}",
+        "source": {"component": "kpolicy"},
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "count": 1,
+    }
+    try:
+        await client.create(EVENTS, event)
+    except KubeError as error:
+        print(
+            f"warning: no Event about the opened seal could be written: {error.message}",
+            file=sys.stderr,
+        )

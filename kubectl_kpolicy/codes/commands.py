@@ -264,8 +264,7 @@ def redeem(flags: OtpRequest) -> int:
 def _redeem(flags: OtpRequest) -> int:
     from pathlib import Path
 
-    from .bringing import bring, carrying, object_in
-    from .unsealing import announce, code_of
+    from .bringing import announce, bring, carrying, code_of, object_in
 
     try:
         text = sys.stdin.read() if flags.filename == "-" else Path(flags.filename).read_text()

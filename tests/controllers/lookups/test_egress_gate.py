@@ -157,9 +157,27 @@ def test_private_networks_are_where_services_live() -> None:
 
 @pytest.mark.parametrize(
     "address",
-    ["8.8.8.8", "10.0.0.1", "172.16.0.1", "192.168.1.1", "127.0.0.1", "127.9.9.9", "169.254.169.254", "100.64.0.1", "0.0.0.0",
-     "192.0.2.1", "240.0.0.1", "::1", "::ffff:10.0.0.1", "::ffff:8.8.8.8", "fd00::1", "fe80::1", "2001:db8::1", "2606:4700::1"],
-)  # fmt: skip
+    [
+        "8.8.8.8",
+        "10.0.0.1",
+        "172.16.0.1",
+        "192.168.1.1",
+        "127.0.0.1",
+        "127.9.9.9",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.0",
+        "192.0.2.1",
+        "240.0.0.1",
+        "::1",
+        "::ffff:10.0.0.1",
+        "::ffff:8.8.8.8",
+        "fd00::1",
+        "fe80::1",
+        "2001:db8::1",
+        "2606:4700::1",
+    ],
+)
 def test_an_address_is_as_external_by_its_name_as_it_is_in_a_url(address: str, monkeypatch) -> None:
     host = f"[{address}]" if ":" in address else address
     written = jmes.compile("is_external_url(@)")(f"http://{host}/", Env())
@@ -176,7 +194,8 @@ def test_an_address_is_as_external_by_its_name_as_it_is_in_a_url(address: str, m
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [(0, 0, 0, "", (address, 0))])
 
     assert answers[lookup].value is written
-    assert jmes.compile("is_external_url(@)")("http://a.test/", Env(is_external_host=jp._is_external)) is written  # fmt: skip
+    by_command = Env(is_external_host=jp._is_external)
+    assert jmes.compile("is_external_url(@)")("http://a.test/", by_command) is written
 
 
 def test_redirections_are_not_followed_unless_asked_for() -> None:

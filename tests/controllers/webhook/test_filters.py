@@ -9,7 +9,7 @@ import pytest
 from controllers.kube import Discovery
 from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.metrics import Metrics
-from controllers.webhook.filters import filter_of
+from controllers.webhook.sorts import filter_of
 from engine.model import Review
 from tests.controllers.kube.fake import FakeClient
 

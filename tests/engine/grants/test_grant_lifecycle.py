@@ -26,7 +26,7 @@ from engine.grants import (
     standing,
 )
 from engine.grants.approvals import cannot_decide
-from engine.grants.lifecycle import (  # fmt: skip
+from engine.grants.lifecycle import (
     DECIDABLE,
     OPEN,
     SETTLING,

@@ -142,9 +142,25 @@ LABELLED = {"app": "web", "tier": "front"}
 
 @pytest.mark.parametrize(
     "selector",
-    ["app", "!app", "other", "!other", "app=web", "app==web", "app = web", "app!=web", "other!=x", "app in (web, api)", "app in (api)",
-     "app notin (api,db)", "other notin (a)", "app=web, tier=front", "app in (web,api),tier=back", "tier"],
-)  # fmt: skip
+    [
+        "app",
+        "!app",
+        "other",
+        "!other",
+        "app=web",
+        "app==web",
+        "app = web",
+        "app!=web",
+        "other!=x",
+        "app in (web, api)",
+        "app in (api)",
+        "app notin (api,db)",
+        "other notin (a)",
+        "app=web, tier=front",
+        "app in (web,api),tier=back",
+        "tier",
+    ],
+)
 def test_a_selector_chooses_in_a_filter_what_a_server_chooses_by_it(selector: str) -> None:
     row = Row("k", {}, {"metadata": {"labels": LABELLED}})
 
