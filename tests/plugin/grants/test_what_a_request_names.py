@@ -141,7 +141,7 @@ def test_a_window_is_a_start_with_an_end_or_a_length(window: str, length: str) -
     ("words", "said"),
     [
         (["--window", "2099-01-31T17:00:00Z"], "is no window"),
-        (["--window", "tonight/2h"], "is no instant"),
+        (["--window", "tonight/2h"], "as an instant"),
         (["--window", "2099-01-31T17:00:00Z/2099-01-31T16:00:00Z"], "is no instant to come"),
         (
             ["--window", "2099-01-31T17:00:00Z/2h", "--start", "2099-01-01T00:00:00Z"],
