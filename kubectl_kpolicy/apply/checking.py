@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from engine import vocabulary
+from engine.errors import EngineError
 from engine.fields import part
 from engine.record import record, replace
 from kubectl_kpolicy.cluster.violations import is_failure, rows_of_report
@@ -15,7 +16,7 @@ from kubectl_kpolicy.session import cluster
 from kubectl_kpolicy.session.collector import collector_off
 
 from .baseline import identity_of, read_baseline
-from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs
+from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs, policies_named
 from .names import namespace_of, reference
 from .processor import Processor
 from .rows import Row as Result
@@ -90,6 +91,8 @@ def _check(flags: CheckRequest, live: Live | None, known: frozenset[Any]) -> Che
     processor = _processor(flags, inputs)
     for problem in processor.problems:
         report(problem.error)
+    if not inputs.objects:
+        report(EngineError("there are no objects in the files"), word="warning")
     rows = tuple(row for obj in inputs.objects for row in _judged(processor, obj))
     new = tuple(row for row in rows if identity_of(row.object) not in known)
     return Checked(
@@ -143,9 +146,7 @@ def _placed(objects: Sequence[Object], namespace: str) -> list[Object]:
 
 
 def _processor(flags: CheckRequest, inputs: ApplyInputs) -> Processor:
-    from engine.lang import wildcard
-
-    policies = [one for one in inputs.loaded.policies if wildcard.match(flags.policy, one.key)]
+    policies = policies_named(inputs.loaded, flags.policy)
     return Processor(policies, inputs.loaded.exceptions, bindings=inputs.loaded.bindings, setting=inputs.setting)  # fmt: skip
 
 

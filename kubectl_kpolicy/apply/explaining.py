@@ -14,7 +14,7 @@ from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
 from kubectl_kpolicy.session.collector import collector_off
 
-from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs
+from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs, policies_named
 from .names import name_of, resource_path
 from .processor import PolicyAnswer, Processor
 
@@ -66,9 +66,7 @@ def _connection(flags: ExplainRequest) -> AbstractContextManager[Live | None]:
 
 def _explain(flags: ExplainRequest, live: Live | None, out: TextIO, err: TextIO) -> int:
     inputs = _inputs(flags, live, err)
-    policies = [
-        policy for policy in inputs.loaded.policies if wildcard.match(flags.policy, policy.key)
-    ]
+    policies = policies_named(inputs.loaded, flags.policy, err)
     processor = Processor(
         policies,
         inputs.loaded.exceptions,
@@ -83,6 +81,8 @@ def _explain(flags: ExplainRequest, live: Live | None, out: TextIO, err: TextIO)
         chosen = [obj for obj in chosen if _is_named(obj, flags.names)]
     payloads = [one for one in inputs.payloads if _is_named(one.shown, flags.names)]
     if not chosen and not payloads:
+        if not flags.names:
+            raise EngineError("there are no objects in the files")
         raise EngineError(
             f"no resource is called {' or '.join(flags.names)}", help="write KIND/NAME"
         )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from os.path import exists, isdir, isfile
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
-from engine.errors import DocumentError, Location
-from engine.model import NOBODY, Object, UserInfo
+from engine.errors import DocumentError, EngineError, Location
+from engine.lang import wildcard
+from engine.model import NOBODY, Object, Policy, UserInfo
 from engine.record import record, replace
+from kubectl_kpolicy.output.diagnostics import report
 from kubectl_kpolicy.session.sources import (
     ADDRESSES,
     check_there,
@@ -206,6 +208,15 @@ def _names(flags: ApplyRequest) -> list[str]:
 
 def _is_place(path: str) -> bool:
     return path.startswith(ADDRESSES) or exists(path)
+
+
+def policies_named(loaded: Loaded, name: str, err: TextIO | None = None) -> list[Policy]:
+    """Return the policies whose names fit; warns where none does, because nothing is judged then."""
+    found = [one for one in loaded.policies if wildcard.match(name, one.key)]
+    if not found:
+        named = "" if name == "*" else f" called `{name}`"
+        report(EngineError(f"there are no policies{named} to judge by"), err=err, word="warning")
+    return found
 
 
 def _payloads(flags: ApplyRequest) -> list[Payload]:

@@ -35,14 +35,14 @@ def run(args: argparse.Namespace) -> int:
     """Print identity and rights."""
     from kubectl_kpolicy.output.formats import write_object
     from kubectl_kpolicy.session import cluster
-    from kubectl_kpolicy.session.identity import rights_of, who_am_i
+    from kubectl_kpolicy.session.identity import identity_of, rights_of
 
     wanted = matrix()
 
     async def work(client: Client, access: Access) -> tuple[Identity, dict[Right, bool], list[Object] | str, str]:  # fmt: skip
         namespace = cluster.namespace_of(cluster_flags(args), access)
         rights = [right for group in wanted.values() for right in group]
-        identity = await who_am_i(client)
+        identity = await identity_of(client)
         asked = await _under_grant_policies(client, identity)
         return identity, await rights_of(client, rights, namespace), asked, access.context
 
@@ -131,6 +131,7 @@ def _print(identity: Identity, answers: dict[Right, bool], wanted: dict[str, lis
         for right in group:
             table.add(name, str(right), _ANSWERS[answers.get(right)])
     print(f"user: {identity.user or 'the server does not say'}" + (" (impersonated)" if acting else ""))  # fmt: skip
-    print(f"groups: {', '.join(identity.groups) or 'none'}")
+    groups = ", ".join(identity.groups) or ("none" if identity.user else "the server does not say")
+    print(f"groups: {groups}")
     print(f"context: {context}\n")
     sys.stdout.write(table.text())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube.errors import KubeError
+from controllers.kube.errors import Forbidden, KubeError, NotFound
 from controllers.kube.kinds import Kind
 from engine.errors import EngineError
 from engine.fields import part, word
@@ -46,10 +46,18 @@ class Identity:
 
 
 async def who_am_i(client: Client) -> Identity:
-    """Ask the server who we are; servers before 1.28 do not know, and then it is left open."""
+    """Return who we are to the server, left open where it gives no answer."""
+    try:
+        return await identity_of(client)
+    except KubeError:
+        return Identity()
+
+
+async def identity_of(client: Client) -> Identity:
+    """Ask the server who we are; servers before 1.28 do not know, and then it is left open. Raises KubeError for no answer."""
     try:
         status = await client.review(SELF_REVIEWS, {})
-    except KubeError:
+    except (NotFound, Forbidden):
         return Identity()
     info = part(status, "userInfo")
     groups = info.get("groups")
@@ -58,7 +66,7 @@ async def who_am_i(client: Client) -> Identity:
 
 async def somebody(client: Client) -> Identity:
     """Return who we are to the server; raises EngineError where it does not say, for a grant needs a name."""
-    found = await who_am_i(client)
+    found = await identity_of(client)
     if not found.user:
         raise EngineError("the server does not say who you are", help="SelfSubjectReview needs Kubernetes 1.28 or later")  # fmt: skip
     return found

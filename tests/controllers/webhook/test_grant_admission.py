@@ -263,7 +263,8 @@ def test_a_decision_that_does_not_name_the_group_by_which_it_would_count_is_warn
 ):
     policy = {**POLICY, "spec": {**POLICY["spec"], "approvers": [{"groups": ["ops"]}]}}
     pending = {"status": {"state": "pending", "grantPolicy": "default"}}
-    answer = ask(decided(decision) | pending, grant() | pending, user=BOB, client=FakeClient(policy))  # fmt: skip
+    client = FakeClient(policy)
+    answer = ask(decided(decision) | pending, grant() | pending, user=BOB, client=client)
     assert answer["allowed"]
     assert [said in one for one in answer.get("warnings") or ()] == ([True] if said else [])
 

@@ -459,6 +459,29 @@ def test_sarif_says_in_which_file_and_line_a_finding_is_and_how_bad_its_policy_i
     assert place["region"]["startLine"] > 1
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("check -f empty.yaml --policies require.yaml", "warning: there are no objects in"),
+        ("check -f objects.yaml --policies empty.yaml", "warning: there are no policies to"),
+        (
+            "check -f objects.yaml --policies require.yaml --policy x",
+            "warning: there are no policies called `x`",
+        ),
+        (
+            "explain -r objects.yaml -p require.yaml --policy x",
+            "warning: there are no policies called `x`",
+        ),
+        ("explain -r empty.yaml -p require.yaml", "error: there are no objects in"),
+    ],
+)
+def test_that_nothing_was_judged_is_said(files, capsys, words, said):
+    files()
+    Path("empty.yaml").write_text("---\n---\n")
+    assert main(words.split()) == int(said.startswith("error"))
+    assert capsys.readouterr().err.startswith(said)
+
+
 @pytest.mark.parametrize("flags", [(), ("-n", "shop")])
 def test_checks_of_files_say_in_which_file_and_line_a_finding_is(files, capsys, flags):
     files()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from kubectl_kpolicy import entry
+from kubectl_kpolicy.output.diagnostics import ExitCode
 from tests.plugin.grants.staging import Stage, play
 
 if TYPE_CHECKING:
@@ -32,3 +34,15 @@ def test_grant_policies_tell_who_may_ask_and_who_may_approve(
         assert told[-1].split() == ["shop", "yes", "no", "*", "shop-*", "4h"]
 
     play(tmp_path, capsys, monkeypatch, act)
+
+
+def test_a_server_that_does_not_answer_knows_nobody(
+    tmp_path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = {"name": "a", "cluster": {"server": "https://127.0.0.1:1"}, "context": {"cluster": "a"}}
+    file = tmp_path / "config"
+    file.write_text(json.dumps({"current-context": "a", "clusters": [one], "contexts": [one]}))
+
+    assert entry.main(["whoami", "--kubeconfig", str(file)]) == ExitCode.UNREACHABLE
+    said = capsys.readouterr()
+    assert (said.out, "cannot be reached" in said.err) == ("", True)
