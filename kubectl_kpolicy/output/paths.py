@@ -16,6 +16,7 @@ from .misuse import Misuse
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+_SUCH_AS = "such as {.metadata.name} or {.items[*].policy}"
 _STEP = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+|\*)\]|\['((?:[^'\\]|\\.)*)'\]|\.\*")
 _PART = re.compile(r"\{([^{}]*)\}|([^{}]+)")
 
@@ -27,7 +28,7 @@ def find(value: Any, path: str) -> list[Any]:
     while index < len(path) and path[index:] != ".":
         step = _STEP.match(path, index)
         if step is None:
-            raise Misuse(f"cannot read the path `{path}` at `{path[index:]}`", help="such as {.metadata.name} or {.items[*].policy}")  # fmt: skip
+            raise Misuse(f"cannot read the path `{path}` at `{path[index:]}`", help=_SUCH_AS)
         found = [one for value in found for one in _stepped(value, step)]
         index = step.end()
     return found
@@ -47,6 +48,8 @@ def jsonpath(value: Any, template: str) -> str:
     """Return a template filled in; raises EngineError."""
     if template and "{" not in template:
         template = f"{{{template}}}"
+    if _PART.sub("", template):
+        raise Misuse(f"a brace without its other one in `{template}`", help=_SUCH_AS)
     return "".join(_filled(value, inner, text) for inner, text in _PART.findall(template))
 
 

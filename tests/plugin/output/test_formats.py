@@ -14,6 +14,8 @@ from engine.lang.yaml import load
 from kubectl_kpolicy.output import color
 from kubectl_kpolicy.output.diagnostics import report, visible
 from kubectl_kpolicy.output.formats import write_list
+from kubectl_kpolicy.output.misuse import Misuse
+from kubectl_kpolicy.output.paths import jsonpath
 from kubectl_kpolicy.output.structured import json_text, name_of, yaml_stream, yaml_text
 from kubectl_kpolicy.output.table import Column, Table
 
@@ -145,3 +147,9 @@ def test_an_error_without_place_or_help_is_one_line() -> None:
     report(EngineError("nothing to do"), err=err)
 
     assert err.getvalue() == "error: nothing to do\n"
+
+
+@pytest.mark.parametrize("template", ["{.items[*", ".items}", "{.a}}", "{{.a}"])
+def test_a_brace_without_its_other_one_is_refused(template: str) -> None:
+    with pytest.raises(Misuse, match="brace"):
+        jsonpath({"a": 1, "items": []}, template)
