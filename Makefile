@@ -26,6 +26,7 @@ help:
 
 $(VENV)/ready: requirements-dev.lock
 	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer is needed" >&2; exit 1; }
+	@test ! -L $(VENV) || { echo "error: $(VENV) is a link: make its target ready where that stands" >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@

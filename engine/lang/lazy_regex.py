@@ -6,14 +6,7 @@ Compiling those that stand in modules takes a sixth of a short command, and most
 from __future__ import annotations
 
 import re
-from _thread import get_ident
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-_compiled = re.compile
+from typing import Any, cast
 
 
 class _Lazy:
@@ -25,7 +18,7 @@ class _Lazy:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        found = getattr(_compiled(*self._source), name)
+        found = getattr(re.compile(*self._source), name)
         self.__dict__[name] = found
         return found
 
@@ -36,19 +29,3 @@ def regex(text: str, flags: int = 0) -> re.Pattern[str]:
     Functions of `re` do not take it: the methods are to be called.
     """
     return cast("re.Pattern[str]", _Lazy(text, flags))
-
-
-@contextmanager
-def compiled_late() -> Iterator[None]:
-    """Have the modules that this thread imports meanwhile compile their expressions at first use; they must only call methods of them."""
-    here = get_ident()
-
-    def compile_late(text: Any, flags: int = 0) -> Any:
-        return regex(text, flags) if get_ident() == here else _compiled(text, flags)
-
-    expressions: Any = re
-    expressions.compile = compile_late
-    try:
-        yield
-    finally:
-        expressions.compile = _compiled

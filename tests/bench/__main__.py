@@ -22,7 +22,7 @@ ENGINE_GATES = {
 PROCESS_GATES = {
     "kpolicy version": 1.7,
     "kpolicy --help": 1.7,
-    "apply, 19 policy files x 1 Pod": 6.2,
+    "apply, 19 policy files x 1 Pod": 6.5,
 }
 CONSOLE_GATES = {
     "--help": ("python -c pass", 6.0),

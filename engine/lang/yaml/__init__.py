@@ -9,11 +9,9 @@ place that knows PyYAML.
 file and line; bounds on size, depth and alias expansion are in `Limits`.
 """
 
-from engine.lang.lazy_regex import compiled_late
 from engine.lang.work import LIMITS, Limits
 
-with compiled_late():  # those of PyYAML's own parser take as long as all else that it loads, and libyaml's uses none of them
-    from .document import Document
-    from .read import load, load_all
+from .document import Document
+from .read import load, load_all
 
 __all__ = ["LIMITS", "Document", "Limits", "load", "load_all"]

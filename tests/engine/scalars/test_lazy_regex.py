@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from engine.lang.lazy_regex import compiled_late, regex
+from engine.lang.lazy_regex import regex
 
 
 def test_an_expression_has_the_methods_of_a_compiled_one() -> None:
@@ -25,14 +24,3 @@ def test_what_is_no_expression_is_told_with_the_first_use() -> None:
 
     with pytest.raises(re.error):
         made.search("")
-
-
-def test_expressions_are_compiled_late_by_the_thread_that_imports_and_at_once_by_others() -> None:
-    with compiled_late(), ThreadPoolExecutor(1) as others:
-        late = re.compile("b+")
-        at_once = others.submit(re.compile, "b+").result()
-
-    assert not isinstance(late, re.Pattern)
-    assert late.search("abb")[0] == "bb"
-    assert isinstance(at_once, re.Pattern)
-    assert isinstance(re.compile("b+"), re.Pattern)
