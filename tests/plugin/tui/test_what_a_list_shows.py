@@ -121,7 +121,7 @@ def test_beside_a_list_that_would_be_cut_details_are_narrower_until_somebody_say
         pane = app.query_one(Detail)
         assert LEAST <= pane.region.width < 70
         assert "reason" in {one.id for one in app.table.columns}
-        app.go("health")
+        app.go("policies")
         await drawn(app)
         assert pane.region.width == 70
         app.go("grants")
