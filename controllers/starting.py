@@ -6,6 +6,7 @@ import asyncio
 import ctypes
 import gc
 import logging
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
@@ -50,8 +51,10 @@ _FOLLOWS: Final = {
 }
 RETURNED_EVERY: Final = 60.0
 """Seconds between two returns of freed memory, of which one takes half a millisecond."""
+LONGEST_COLLECTION: Final = 0.05
+"""Seconds that looking for garbage among all objects may take, while requests wait; where it takes longer, Python says when."""
 _THRESHOLDS: Final = (10_000, 5, 4)
-"""When garbage is collected: what is in cycles leaves after 200,000 objects more at the latest, a few MiB."""
+"""When garbage is collected in a rush: what is in cycles leaves after 200,000 objects more at the latest, a few MiB."""
 _log = logging.getLogger(__name__)
 
 
@@ -210,8 +213,8 @@ def _load_evaluators() -> None:
 def settle_memory() -> None:
     """Take everything that is loaded by now out of garbage collection, and let it run rarely.
 
-    What a request makes is freed when it ends, by counting references; only cycles wait for a collection. A whole one is
-    left out by Python as long as less than a quarter of what is alive is new, so that many cached objects cost no time.
+    What a request makes is freed when it ends, by counting references; only cycles wait for a collection (`return_freed`). A whole
+    one is left out by Python as long as less than a quarter of what is alive is new, so that many cached objects cost no time.
     """
     gc.collect()
     gc.freeze()
@@ -219,14 +222,22 @@ def settle_memory() -> None:
 
 
 async def return_freed() -> None:
-    """Have the C library give back, each minute, what was freed between what is in use, until cancelled.
+    """Each minute, collect garbage and have the C library give back what was freed between what is in use, until cancelled.
 
-    What a rush took stays with the process otherwise, and every rush leaves other gaps. Only glibc keeps it, and can be told.
+    Every connection that ends leaves a cycle, and Python counts objects before it looks for some: at rest that takes an hour,
+    and what lies about meanwhile keeps its neighbours' memory. What a rush took stays with the process otherwise, and every
+    rush leaves other gaps; only glibc keeps it, and can be told.
     """
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    while trim is not None:
+    generation = 2
+    while True:
         await asyncio.sleep(RETURNED_EVERY)
-        trim(0)
+        began = time.thread_time()
+        gc.collect(generation)
+        if time.thread_time() - began > LONGEST_COLLECTION:
+            generation = 1
+        if trim is not None:
+            trim(0)
 
 
 async def _key(options: Options, client: Client) -> bytes:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import platform
 import subprocess
 import sys
+import weakref
 from typing import Any
 
 import pytest
 
+from controllers import starting
 from controllers.kube import KubeError
 from controllers.kube.kinds import SECRETS
 from controllers.manifests.written import REVIEW_KEY
@@ -177,6 +180,7 @@ def test_a_kind_that_may_not_be_watched_is_told_once_with_what_helps(caplog: pyt
 def test_the_first_policy_written_in_cel_waits_for_no_code_to_be_loaded() -> None:
     read = """
 import sys
+import weakref
 from controllers import starting
 from controllers.store.policies import read_policy
 from engine.evaluate import compile_policy
@@ -232,3 +236,31 @@ asyncio.run(main())
         ).stdout.split(),
     )
     assert after < before - (32 << 20)
+
+
+class _Circle:
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.mark.parametrize(("longest", "is_left"), [(60.0, False), (-1.0, True)])
+def test_circles_that_outlived_collections_are_collected_where_that_is_quick(
+    longest: float, *, is_left: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(starting, "RETURNED_EVERY", 0.0)
+    monkeypatch.setattr(starting, "LONGEST_COLLECTION", longest)
+
+    async def go() -> None:
+        returning = asyncio.create_task(starting.return_freed())
+        for _ in range(3):
+            await asyncio.sleep(0)
+        circle = _Circle()
+        gc.collect()
+        seen = weakref.ref(circle)
+        del circle
+        for _ in range(3):
+            await asyncio.sleep(0)
+        returning.cancel()
+        assert (seen() is not None) is is_left
+
+    asyncio.run(go())
