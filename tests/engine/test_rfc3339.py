@@ -41,8 +41,8 @@ def test_every_reader_refuses_what_has_no_zone_or_is_off_the_calendar(text: str)
     from controllers.kube.credentials import _expiry
     from engine.images.notation import _instant as expiry_of_signature
     from engine.manifests.trust import _instant as validity
-    from kubectl_kpolicy.apply.explaining import instant_of
     from kubectl_kpolicy.output.time_format import instant
+    from kubectl_kpolicy.session.cluster import instant_of
 
     assert instant(text) is None
     for read, error in (
