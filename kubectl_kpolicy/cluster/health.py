@@ -140,7 +140,7 @@ def _holds(world: ClusterCache, now: datetime) -> Iterator[Check]:
     if held:
         shown = listed([row.text("object") for row in held])
         yield Check("holds", "warn", f"never cleaned up until resumed: {shown}",
-                    "to lift one with `cleanup resume`, see why it is there: kubectl kpolicy cleanup list -A")  # fmt: skip
+                    "to see why: kubectl kpolicy cleanup list -A")  # fmt: skip
 
 
 def _leaders(world: ClusterCache, now: datetime) -> Iterator[Check]:
