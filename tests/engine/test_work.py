@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import time
 from contextlib import contextmanager, suppress
@@ -76,6 +77,9 @@ def yardstick() -> float:
 @pytest.mark.parametrize("call", HOSTILE.values(), ids=HOSTILE)
 def test_no_call_takes_much_longer_than_what_it_was_charged(call) -> None:
     allowed = BUDGET / SHARE * 1e-9 * SLACK * max(1.0, yardstick() / PRICED)
+    # what other tests left in this process is not looked through for garbage at the expense of the call
+    gc.collect()
+    gc.freeze()
     with left_over(BUDGET // SHARE):
         began = time.process_time()
         with suppress(LimitError):
