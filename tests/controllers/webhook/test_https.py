@@ -261,6 +261,18 @@ def test_a_request_under_way_is_answered_while_the_server_stops() -> None:
     asyncio.run(go())
 
 
+def post(writer: asyncio.StreamWriter, sent: bytes) -> None:
+    head = f"POST /validate/fail HTTP/1.1\r\nHost: x\r\nContent-Length: {len(sent)}\r\n\r\n"
+    writer.write(head.encode() + sent)
+
+
+async def last_answer(reader: asyncio.StreamReader) -> bool:
+    """Read to the end of a connection, and return whether the review was allowed; it was answered with 200."""
+    answer = await reader.read()
+    assert answer.startswith(b"HTTP/1.1 200 ")
+    return orjson.loads(answer.rpartition(b"\r\n\r\n")[2])["response"]["allowed"]
+
+
 async def _until_nobody_is_let_in(port: int) -> None:
     with suppress(ConnectionError):
         while True:
@@ -282,12 +294,8 @@ def test_who_connected_just_before_the_server_stops_is_answered() -> None:
             await _until_nobody_is_let_in(port)
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(reader.read(1), 0.1)
-            sent = body(pod())
-            head = f"POST /validate/fail HTTP/1.1\r\nHost: x\r\nContent-Length: {len(sent)}\r\n\r\n"
-            writer.write(head.encode() + sent)
-            answer = await reader.read()
-            assert answer.startswith(b"HTTP/1.1 200 ")
-            assert orjson.loads(answer.rpartition(b"\r\n\r\n")[2])["response"]["allowed"] is False
+            post(writer, body(pod()))
+            assert await last_answer(reader) is False
             writer.close()
             await stopping
 
@@ -308,13 +316,9 @@ def test_what_arrived_on_a_used_connection_before_the_server_stops_is_answered(
             reader, writer = await asyncio.open_connection("127.0.0.1", server.port, ssl=trusting)
             writer.write(b"GET /health/readiness HTTP/1.1\r\nHost: x\r\n\r\n")
             assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 200 ")
-            sent = body(pod(labels={"padding": "x" * padding}))
-            head = f"POST /validate/fail HTTP/1.1\r\nHost: x\r\nContent-Length: {len(sent)}\r\n\r\n"
-            writer.write(head.encode() + sent)
+            post(writer, body(pod(labels={"padding": "x" * padding})))
             stopping = asyncio.ensure_future(server.stop())
-            answer = await reader.read()
-            assert answer.startswith(b"HTTP/1.1 200 ")
-            assert orjson.loads(answer.rpartition(b"\r\n\r\n")[2])["response"]["allowed"] is False
+            assert await last_answer(reader) is False
             writer.close()
             await stopping
 
