@@ -11,7 +11,7 @@ from textual.app import App, ComposeResult
 from textual.containers import Container, Horizontal
 from textual.events import Key
 from textual.screen import Screen
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from engine.fields import word
 from kubectl_kpolicy.actions.catalog import registry
@@ -35,7 +35,7 @@ from .themes import THEMES, AsciiLines, theme_name
 from .views import ListView, Pace, list_view
 from .widgets.detail import Detail
 from .widgets.entry import Entry
-from .widgets.frame import Crumbs, Footer, Header
+from .widgets.frame import Crumbs, Footer, Header, SteadyText
 from .widgets.gauges import PulseView
 from .widgets.notices import NoticeLine
 
@@ -115,7 +115,7 @@ class Console(App[str]):
                 if self.current in LISTINGS:
                     yield self._made(self.current)
             yield Detail(self.settings.detail)
-        yield Static(id="message", markup=False)
+        yield SteadyText(id="message", markup=False)
         marks = "ascii" if self.settings.ascii else "glyph"
         yield NoticeLine(marks=marks, key=self.registry.key_of("notice"))
         yield Entry(id="line", compact=True, select_on_focus=False)

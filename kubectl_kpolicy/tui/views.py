@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 from textual.containers import Vertical
-from textual.widgets import Static
 
 from engine.record import record
 from kubectl_kpolicy.actions.screens import LISTINGS
@@ -19,6 +18,7 @@ from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.rows import CLUSTER
 
 from .state import Heading, ListState, Shown
+from .widgets.frame import SteadyText
 from .widgets.lanes import LanesPanel
 from .widgets.table import PolicyTable
 
@@ -48,7 +48,7 @@ class ListView(Vertical):
         # INVARIANT: both are here before they are on the screen, for a key that follows at once.
         self.lanes = LanesPanel(marks=marks) if has_lanes(listing.noun) else None
         self.wants_lanes: bool | None = None
-        self.notice = Static(classes="notice", markup=False)
+        self.notice = SteadyText(classes="notice", markup=False)
         self.asked_for_labels = False
 
     def compose(self) -> ComposeResult:

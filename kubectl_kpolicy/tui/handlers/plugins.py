@@ -119,7 +119,7 @@ async def _in_front(lines: Sequence[Sequence[str]], app: Console) -> int:
     code = 0
     for argv in lines:
         print(f"$ {shlex.join(argv)}", flush=True)
-        process = await _process(argv, app, None)
+        process = await _process(argv, app)
         code = await process.wait()
         if code:
             break
@@ -132,7 +132,7 @@ async def _in_front(lines: Sequence[Sequence[str]], app: Console) -> int:
 async def _in_background(plugin: Plugin, lines: Sequence[Sequence[str]], app: Console) -> None:
     """Run programs one after the other up to the first that fails, and say how they ended."""
     for argv in lines:
-        process = await _process(argv, app, subprocess.PIPE)
+        process = await _process(argv, app, captured=True)
         try:
             said = await _last_of(process)
         except asyncio.CancelledError:
@@ -146,12 +146,18 @@ async def _in_background(plugin: Plugin, lines: Sequence[Sequence[str]], app: Co
 
 
 async def _last_of(process: subprocess.Process) -> str:
-    """Wait for the end of a process; return the last line that it wrote."""
-    said = b""
+    """Wait for the end of a process; return the last line that it wrote: where it failed to stderr, which says why."""
     assert process.stdout is not None
-    while part := await process.stdout.read(_KEPT):
+    assert process.stderr is not None
+    out, err = await asyncio.gather(_last_line(process.stdout), _last_line(process.stderr))
+    failed = await process.wait() != 0
+    return err or out if failed else out or err
+
+
+async def _last_line(stream: asyncio.StreamReader) -> str:
+    said = b""
+    while part := await stream.read(_KEPT):
         said = (said + part)[-_KEPT:]
-    await process.wait()
     lines = said.decode(errors="replace").strip().splitlines()
     return plain(lines[-1]) if lines else ""
 
@@ -161,12 +167,17 @@ def _ended(plugin: Plugin, code: int, said: str) -> str:
     return f"{plugin.name}: {how}" + (f": {said}" if said else "")
 
 
-async def _process(argv: Sequence[str], app: Console, out: int | None) -> subprocess.Process:
-    """Start a program with the kubeconfig that was named to the console; what it writes goes to `out`, None being the terminal."""
+async def _process(
+    argv: Sequence[str], app: Console, *, captured: bool = False
+) -> subprocess.Process:
+    """Start a program with the kubeconfig that was named to the console; what it writes is captured, or goes to the terminal."""
     more = {"KUBECONFIG": app.settings.kubeconfig} if app.settings.kubeconfig else {}
     start = partial(asyncio.create_subprocess_exec, *argv, env={**os.environ, **more})
-    if out is None:
+    if not captured:
         return await start()
     return await start(
-        stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
     )

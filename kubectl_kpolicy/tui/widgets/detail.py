@@ -9,9 +9,10 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 from textual.containers import VerticalScroll
-from textual.widgets import Static
 
 from kubectl_kpolicy.output.cells import plain
+
+from .frame import SteadyText
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,18 +79,21 @@ class Detail(VerticalScroll, can_focus=False):
 
     def show(self, sections: Sequence[Section]) -> None:
         """Draw sections."""
-        self.query_one(_Told).show(sections)
-        self.scroll_home(animate=False)
+        if self.query_one(_Told).show(sections):
+            self.scroll_home(animate=False)
 
 
-class _Told(Static):
+class _Told(SteadyText):
     """Sections in the width that there is."""
 
     _sections: Sequence[Section] = ()
 
-    def show(self, sections: Sequence[Section]) -> None:
+    def show(self, sections: Sequence[Section]) -> bool:
+        """Draw sections, and return whether they are others than before."""
+        is_new = sections != self._sections
         self._sections = sections
         self.on_resize()
+        return is_new
 
     def on_resize(self) -> None:
         self.update(text_of(self._sections, self.size.width))

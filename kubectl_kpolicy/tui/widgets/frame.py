@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from textual import events
+    from textual.visual import VisualType
 
 
 @record
@@ -31,7 +32,19 @@ class Part:
     door: str = ""
 
 
-class Header(Static):
+class SteadyText(Static):
+    """A text that is laid out and drawn again only when it is another one: a cluster that speaks each second changes few."""
+
+    _drawn: VisualType | None = None
+
+    def update(self, content: VisualType = "", *, layout: bool = True) -> None:
+        """Show a text."""
+        if content != self._drawn:
+            self._drawn = content
+            super().update(content, layout=layout)
+
+
+class Header(SteadyText):
     """One line: program, context, namespace, identity, mode, health of the watch, what ends next, what waits."""
 
     def show(self, parts: Sequence[Part], *, color: str = "") -> None:
@@ -40,15 +53,10 @@ class Header(Static):
         self.set_class(bool(color), "-colored")
         if color:
             self.styles.background = color
-        line = fitted(parts, self.size.width or 80)
-        if line != self._line:
-            self._line = line
-            self.update(line, layout=False)
+        self.update(fitted(parts, self.size.width or 80), layout=False)
 
     parts: Sequence[Part] = ()
     """What is drawn now."""
-
-    _line: Text | None = None
 
     def place_of(self, door: str) -> int | None:
         """Return the cell at which the part that is a door begins; None where it is not drawn."""
@@ -104,7 +112,7 @@ def _width(parts: Sequence[Part]) -> int:
     return sum(cell_len(part.text) + 2 for part in parts)
 
 
-class Crumbs(Static):
+class Crumbs(SteadyText):
     """One line: the way here, and at its end what was said last."""
 
     def show(self, way: Sequence[str], said: str = "", role: str = "") -> None:
@@ -118,10 +126,10 @@ class Crumbs(Static):
         if said:
             text.append("   ")
             text.append(plain(said), role)
-        self.update(text)
+        self.update(text, layout=False)
 
 
-class Footer(Static):
+class Footer(SteadyText):
     """One line: at most six keys for the row under the cursor, and the palette."""
 
     MOST = 6
@@ -136,7 +144,7 @@ class Footer(Static):
         text = _keys(kept, marked)
         text.append(" " * max(room - text.cell_len, 0))
         text.append_text(end)
-        self.update(text)
+        self.update(text, layout=False)
 
 
 def _keys(keys: Sequence[tuple[str, str]], marked: int) -> Text:
