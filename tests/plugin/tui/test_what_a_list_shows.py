@@ -372,3 +372,20 @@ def test_a_word_in_place_of_a_lane_leaves_the_line_of_the_present_whole() -> Non
         assert "│paused" in line.replace(" ", "")
 
     on_stage(look, recorded("cleanup"), size=(140, 40))
+
+
+def test_details_stay_where_somebody_scrolled_to_until_they_are_of_another_row() -> None:
+    async def look(app, pilot) -> None:
+        pane = app.query_one(Detail)
+        assert pane.max_scroll_y > 2
+        pane.scroll_to(y=2, animate=False)
+        await drawn(app)
+        app.draw()
+        await drawn(app)
+        assert pane.scroll_offset.y == 2
+        await press(pilot, "j")
+        app.draw()
+        await drawn(app)
+        assert pane.scroll_offset.y == 0
+
+    on_stage(look, recorded("violations"), size=(140, 16))
