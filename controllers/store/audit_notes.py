@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from base64 import b32encode
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube.kinds import AUDIT_NOTES
+from engine.digest import word_of
 from engine.lang import rfc3339
 from engine.lang.gotext import compact_json
 
@@ -30,7 +30,6 @@ BROUGHT_BY: Final = "broughtAgainBy"
 """Field of a use's status with those of whom the trail tells that they brought its code again."""
 MOST_REUSES: Final = 5
 """Records about one used code: whoever holds it is refused as often as they like, and cannot fill the trail with that."""
-_NAME: Final = 26
 LONGEST_REASON: Final = 1024
 
 
@@ -84,8 +83,7 @@ def note_of(
         told.append(instant)
     if action.shown is not None:
         told += ["unproven", action.shown.how, action.shown.content]
-    digest = hashlib.sha256("\0".join(told).encode("utf-8", "surrogatepass")).digest()
-    name = f"note-{b32encode(digest).decode().lower()[:_NAME]}"
+    name = "note-" + word_of("\0".join(told))
     spec: dict[str, Any] = {
         "verb": action.verb,
         "actor": actor,

@@ -6,8 +6,6 @@ up and a flood costs one write in ten seconds. Until then a replica knows its ow
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b32encode
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -17,6 +15,7 @@ import orjson
 from controllers.kube import AlreadyExists, Client, Conflict, NotFound
 from controllers.kube.kinds import LEASES
 from engine import vocabulary
+from engine.digest import word_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -39,15 +38,14 @@ TICKS: Final = 6
 DAYS: Final = 30
 EVERY: Final = 10.0
 """Seconds between two writes about one user."""
-_NAME: Final = 26
+_DIGITS: Final = 26
 _TRIES: Final = 5
 _LONGEST_USER: Final = 512
 
 
 def lease_name(user: str) -> str:
     """Return the name of a user's Lease; names of users are no names of objects."""
-    digest = hashlib.sha256(b"kpolicy codes of\0" + user.encode("utf-8", "surrogatepass")).digest()
-    return f"kpolicy-codes-{b32encode(digest).decode().lower()[:_NAME]}"
+    return "kpolicy-codes-" + word_of(f"kpolicy codes of\0{user}")
 
 
 @dataclass(slots=True)
@@ -140,7 +138,7 @@ def counts_in(lease: Object) -> Counts:
 
 def _number(key: str) -> int:
     number = key.rpartition("/")[2]
-    return int(number) if number.isascii() and number.isdecimal() and len(number) < _NAME else -1
+    return int(number) if number.isascii() and number.isdecimal() and len(number) < _DIGITS else -1
 
 
 def _text(counts: Counts) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from base64 import b32encode
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from controllers.kube import AlreadyExists, Client, NotFound
 from controllers.kube.kinds import CODE_USES
 from engine.codes import body_digest
+from engine.digest import word_of
 from engine.lang import rfc3339
 from engine.lang.gotext import compact_json
 
@@ -139,12 +139,7 @@ def use_document(
 
 def labels_of(user: str, policy: str) -> dict[str, str]:
     """Return the labels by which the uses of a user's codes for a policy are found; names of users are no labels."""
-    return {USER: _short(user), POLICY: _short(policy)}
-
-
-def _short(text: str) -> str:
-    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-    return b32encode(digest).decode().lower()[:_LABEL]
+    return {USER: word_of(user, _LABEL), POLICY: word_of(policy, _LABEL)}
 
 
 def mac_of(name: str, spec: Object, key: bytes) -> str:

@@ -10,13 +10,13 @@ from __future__ import annotations
 import base64
 import binascii
 import hmac
-from base64 import b32encode
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from engine.digest import spelled
 from engine.lang import rfc3339
 from engine.model.kinds import CEL_KINDS
 
@@ -55,7 +55,7 @@ class Shared:
         """Return what begins the path of a place; never empty."""
         seed = self.previous if previous else self.current
         digest = hmac.digest(seed, f"kpolicy webhook path {place}".encode(), "sha256")
-        return b32encode(digest).decode().lower()[:_LENGTH]
+        return spelled(digest, _LENGTH)
 
     def hide(self, text: str) -> str:
         """Return a text of somebody else's without the paths that it may name."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from base64 import b32encode
 from typing import TYPE_CHECKING, Final
 
+from engine.digest import word_of
 from engine.record import record
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ _LONGEST: Final = 64
 _GROUP: Final = 4
 _READ_AS: Final = str.maketrans({"O": "0", "I": "1", "L": "1", "-": None, " ": None})
 _AS_DIGITS: Final = str.maketrans(ALPHABET, "0123456789abcdefghijklmnopqrstuv")
-_NAME: Final = 26
 
 
 def spelled(number: int, length: int) -> str:
@@ -64,8 +63,7 @@ def canonical(text: str) -> str | None:
 
 def use_name(code: str) -> str:
     """Return the object name under which the use of a canonical code is recorded; the code cannot be got back from it."""
-    digest = hashlib.sha256(b"kpolicy code use\0" + code.encode()).digest()
-    return f"use-{b32encode(digest).decode().lower()[:_NAME]}"
+    return "use-" + word_of(f"kpolicy code use\0{code}")
 
 
 _BYTES: Final = (BITS + 7) // 8
@@ -130,7 +128,6 @@ def verify(keys: Sequence[Key], binding: Binding, text: str, slot: int) -> str |
 # verifier lets the code be found, because it carries 90 bits.
 
 _HINT = "00"
-_ISSUED = 26
 
 
 def issued_code(chance: bytes) -> str:
@@ -142,8 +139,7 @@ def issued_code(chance: bytes) -> str:
 
 def issued_name(code: str) -> str:
     """Return the object name of an issued code."""
-    digest = hashlib.sha256(b"kpolicy issued code\0" + code.encode()).digest()
-    return f"code-{b32encode(digest).decode().lower()[:_ISSUED]}"
+    return "code-" + word_of(f"kpolicy issued code\0{code}")
 
 
 def verifier_of(code: str) -> str:

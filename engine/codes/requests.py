@@ -12,6 +12,7 @@ import hmac
 from typing import TYPE_CHECKING, Final
 
 from engine import vocabulary
+from engine.digest import word_of
 from engine.lang import rfc3339
 from engine.record import record
 
@@ -29,7 +30,7 @@ APPROVED: Final = "approved"
 """What stands for a verifier in the object of an approval, which holds no code."""
 APPROVAL: Final = "approval-"
 """How the names of approvals begin."""
-_DIGEST, _NAME = 18, 26
+_DIGEST = 18
 _FIELDS: Final = 7
 _LONGEST: Final = 8192
 
@@ -83,8 +84,7 @@ def read_request_id(text: str) -> CodeRequest | None:
 
 def approval_name(digest: str) -> str:
     """Return the object name of the approval of a request."""
-    found = hashlib.sha256(b"kpolicy approval\0" + digest.encode("utf-8", "surrogatepass")).digest()
-    return f"{APPROVAL}{base64.b32encode(found).decode().lower()[:_NAME]}"
+    return APPROVAL + word_of(f"kpolicy approval\0{digest}")
 
 
 def approval_of(

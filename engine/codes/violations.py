@@ -29,9 +29,14 @@ MOST_CODES: Final = 8
 HIDDEN: Final = "(hidden)"
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _NOT_BODY: Final = frozenset({"metadata", "status"})
-_TOKEN_NAMES: Final = re.compile(rb'(?<=[{,])"name":"kube-api-access-(?:[^"\\]|\\.)*"')
-"""Names of volumes for tokens in written JSON; no text can hold a quotation mark that is not led by a backslash."""
 _TOKEN_NAME: Final = b'"name":"kube-api-access-"'
+_TOKEN_NAMES: Final = re.compile(
+    rb'"name":"kube-api-access-(?<=[{,]"name":"kube-api-access-)(?:[^"\\]|\\.)*"'
+)
+"""Names of volumes for tokens in written JSON; no text can hold a quotation mark that is not led by a backslash.
+
+What stands before is looked at last: a pattern that begins with a literal is searched for many times as fast.
+"""
 
 
 def carried_codes(obj: Object | None) -> tuple[str, ...]:

@@ -7,11 +7,10 @@ instant of every decision, and as upstream's TTL label, by which Kyverno deletes
 
 from __future__ import annotations
 
-import hashlib
-from base64 import b32encode
 from typing import TYPE_CHECKING, Final
 
 from engine import vocabulary
+from engine.digest import word_of
 from engine.lang import rfc3339
 from engine.model.kinds import BY_NAME, CEL_GROUP, CLASSIC_GROUP, is_of_cel
 from engine.reach import EXCEPTION_KIND
@@ -141,7 +140,6 @@ UNLIMITED: Final = 0
 NONE_LEFT: Final = -1
 """What a number that cannot be read stands for: somebody meant to limit the grant."""
 _LONGEST: Final = 9
-_NAME: Final = 26
 
 
 @record
@@ -161,8 +159,7 @@ class Granted:
     def place(self, number: int) -> str:
         """Return the object name of use `number`, from 1."""
         text = f"kpolicy grant use\0{self.uid}\0{number}"
-        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
-        return f"grant-use-{b32encode(digest).decode().lower()[:_NAME]}"
+        return f"grant-use-{word_of(text)}"
 
 
 def granted_by(exception: PolicyException | CelException) -> Granted | None:
