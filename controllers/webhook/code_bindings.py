@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from controllers.runtime.policy_cache import Snapshot
+    from engine.evaluate.rules import CompiledPolicy
 
 CLUSTER_NAMESPACE = "kube-system"
 OPERATIONS = frozenset({"CREATE", "UPDATE"})
@@ -98,7 +99,7 @@ async def claims_of(
                 review,
                 request,
                 results,
-                snapshot.compiled[key].policy.raw,
+                snapshot.compiled[key],
                 (cluster, namespace_uid),
             ),
         )
@@ -110,17 +111,19 @@ def _binding(
     review: Review,
     request: Mapping[str, Any],
     results: Iterable[RuleResult],
-    policy: Object,
+    compiled: CompiledPolicy,
     uids: tuple[str, str],
 ) -> Binding:
-    obj, resource = review.object or {}, request.get("resource") or {}
+    obj, resource, policy = review.object or {}, request.get("resource") or {}, compiled.policy.raw
     results = list(results)
+    names = {one.rule for one in results}
+    rules = [one.rule for one in compiled.rules if one.rule.name in names]
     return Binding(
         cluster=uids[0],
         policy_uid=str((policy.get("metadata") or {}).get("uid") or ""),
         policy_hash=content_hash(policy),
-        rules=tuple(sorted({one.rule for one in results})),
-        violation=violation_of(obj, {(one.rule, one.path) for one in results}),
+        rules=tuple(sorted(names)),
+        violation=violation_of(obj, {(one.rule, one.path) for one in results}, rules),
         group=str(resource.get("group") or ""),
         version=str(resource.get("version") or ""),
         resource=str(resource.get("resource") or ""),

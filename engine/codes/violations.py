@@ -1,7 +1,8 @@
 """What exactly is wrong with an object, as a digest: what a code is for, so that nothing else passes with it.
 
 A rule reports its first miss only, so the paths that it names do not say everything that is wrong. Therefore the whole body
-of the object counts, and of its metadata what the rule looked at; a rule that names no path may have looked at all of it.
+of the object counts, and of its metadata what the rule looks at, wherever its first miss is; a rule that names no path may have
+looked at all of it.
 """
 
 from __future__ import annotations
@@ -72,10 +73,12 @@ def body_digest(obj: Object) -> str:
     return hashlib.sha256(_TOKEN_NAMES.sub(_TOKEN_NAME, written)).hexdigest()
 
 
-def violation_of(obj: Object, misses: Iterable[tuple[str, str]]) -> str:
-    """Return the fingerprint of what is wrong with an object, from (rule, path) of each miss; raises LimitError as `body_digest`."""
-    listed: list[tuple[str, str, Json]] = [("", "body", body_digest(obj))]
-    metadata = part(obj, "metadata")
+def violation_of(obj: Object, misses: Iterable[tuple[str, str]], rules: Iterable[Rule] = ()) -> str:
+    """Return the fingerprint of what is wrong with an object, from (rule, path) of each miss; raises LimitError as `body_digest`.
+
+    Labels and annotations count where one of `rules`, which are those missed, looks at such.
+    """
+    metadata, texts = part(obj, "metadata"), [_texts_of(rule) for rule in rules]
     shown = {
         "labels": metadata.get("labels"),
         "annotations": {
@@ -84,6 +87,8 @@ def violation_of(obj: Object, misses: Iterable[tuple[str, str]]) -> str:
             if key not in (CODE_ANNOTATION, _APPLIED)
         },
     }
+    read = {key: shown[key] for key in shown if any(_reads(one, key[:-1]) for one in texts)}
+    listed: list[tuple[str, str, Json]] = [("", "body", body_digest(obj)), ("", "read", read)]
     for rule, path in misses:
         value = _at(obj, path) if path.startswith("/metadata") else None if path else shown
         listed.append((rule, path, value))
@@ -120,14 +125,17 @@ def is_left_as_it_was(before: Object, after: Object, forgiven: Forgiven, rule: R
 
     What is nested too deeply to be compared is not known to be the same.
     """
-    parts = {} if rule is None else {k: v for k, v in rule.raw.items() if k not in _UNRELATED}
-    texts = None if rule is None else tuple(_texts(parts))
+    texts = None if rule is None else _texts_of(rule)
     unread = {word for word in ("label", "annotation", "replicas") if not _reads(texts, word)}
     try:
         old = _violation(before, forgiven.before, unread)
         return old == _violation(after, forgiven.now, unread)
     except LimitError:
         return False
+
+
+def _texts_of(rule: Rule) -> tuple[tuple[str, bool], ...]:
+    return tuple(_texts({key: one for key, one in rule.raw.items() if key not in _UNRELATED}))
 
 
 def _texts(part: Any) -> Iterator[tuple[str, bool]]:

@@ -105,7 +105,7 @@ class Quantity:
         number = self.number
         if not number:
             return "0"
-        if self.format is Format.BINARY and abs(number) >= 1024:
+        if self.format is Format.BINARY and number.copy_abs() >= 1024:
             whole = _bounded(number)
             if whole == whole.to_integral_value(context=_context(whole)):
                 return _binary_text(int(whole))
@@ -173,9 +173,9 @@ def _parse(text: str) -> Quantity | None:
         number = _context(number).multiply(number, Decimal(1 << exponent))
     if is_wide:
         number = _nano(number)
-    if base == 2 and abs(number) > _BINARY_MOST:
+    if base == 2 and number.copy_abs() > _BINARY_MOST:
         number = _BINARY_MOST.copy_sign(number)
-    if base == 2 and abs(number) < 1:
+    if base == 2 and number.copy_abs() < 1:
         form = Format.DECIMAL
     return Quantity(number, form)
 

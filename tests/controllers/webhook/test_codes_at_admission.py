@@ -270,6 +270,29 @@ def test_a_harmless_label_does_not_matter_to_a_code():
     run(play, policies=(policy("host", rules=[rule]),))
 
 
+TEAM: dict[str, Any] = {"metadata": {"labels": {"team": "?*", "tier": "!root"}}}
+HOST: dict[str, Any] = {"spec": {"=(hostPID)": False}, "metadata": {"labels": {"tier": "!root"}}}
+
+
+@pytest.mark.parametrize(("pattern", "bad"), [(TEAM, {}), (HOST, {"hostPID": True})])
+def test_a_code_does_not_cover_another_label_that_the_same_rule_would_refuse(
+    pattern: dict[str, Any], bad: dict[str, Any]
+):
+    made_of = policy()
+    made_of["spec"]["rules"][0]["validate"]["pattern"] = pattern
+
+    def labelled(tier: str) -> dict[str, Any]:
+        return {**pod(labels={"tier": tier}), "spec": {**pod()["spec"], **bad}}
+
+    async def play(made: Gate) -> None:
+        code = await made.offered(labelled("web"))
+        answer = await made.ask(with_code(code, obj=labelled("root")))
+        assert (answer["allowed"], made.uses()) == (False, [])
+        assert (await made.ask(with_code(code, obj=labelled("web"))))["allowed"]
+
+    run(play, policies=(made_of,))
+
+
 @pytest.mark.parametrize(
     "user",
     [{"username": "system:serviceaccount:ci:bot"}, {"username": "system:node:n1"}, {"username": "system:admin"}],

@@ -85,6 +85,8 @@ def test_very_long_numbers_are_read() -> None:
     assert _read("9" * 100_000) > _read("1E")
     assert _read("0." + "0" * 100_000 + "1") == _read("1n")
     assert _read("0" * 100_000 + "1") == _read("1")
+    assert _read("1" * 1_000_001 + "Ki") == _read("9223372036854775807")
+    assert _read("-" + "1" * 1_000_001 + "Ki") == _read("-9223372036854775807")
 
 
 @pytest.mark.parametrize(
