@@ -25,6 +25,7 @@ from controllers.store.policies import timeout_of
 from engine.errors import PolicyError
 from engine.evaluate.cel.autogen import concerns_pods, variants
 from engine.evaluate.cel.expressions import compile_expression
+from engine.match import key_error
 from engine.model.kinds import CEL_KINDS, PolicyKind
 
 if TYPE_CHECKING:
@@ -116,7 +117,10 @@ class _OfKind:
             failure_policy=self._routes.failure_policy(policy),
             rules=self._rules(compiled),
             selectors=_selectors(policy, self._settings),
-            conditions=tuple(forwarded(policy)) if self._forwards else (),
+            # for one name that it refuses the API server refuses the webhooks of all policies
+            conditions=tuple(one for one in forwarded(policy) if not key_error(one["name"]))
+            if self._forwards
+            else (),
             match_policy="Exact" if is_exact else "Equivalent",
             seconds=timeout_of(policy),
             is_reinvoked=_is_reinvoked(policy),

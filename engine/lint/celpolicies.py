@@ -11,6 +11,7 @@ from engine import vocabulary
 from engine.cleanup import ttl
 from engine.generate.placeholders import sources_of
 from engine.lang import rfc3339
+from engine.match import key_error
 from engine.model.kinds import BY_NAME, CEL_KINDS, NAMESPACED
 
 from .cel_expressions import (
@@ -25,9 +26,10 @@ from .cel_expressions import (
 from .cel_outputs import CONFIGURATION, DYNAMIC, PATCHES, check_configuration, check_output
 from .cel_scopes import Scope, scope_of
 from .findings import Finding, error, invalid, warning
+from .matching import check_requirements
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from engine.model import Block, Json, Policy
     from engine.model.policy import Binding, CelException
@@ -80,6 +82,8 @@ def _findings(policy: Policy) -> Iterator[Finding]:
     conditions = spec.get("matchConditions") or ()
     wanted = ("bool",) if is_ours else ()
     yield from check_named(conditions, "spec.matchConditions", names, scope, wanted=wanted)
+    if not is_ours:
+        yield from _check_names(conditions)
     yield from check_variables(spec.get("variables") or (), "spec.variables", names, scope)
     yield from check_validations(spec, names, scope)
     yield from _check_mutations(spec, names, scope)
@@ -131,11 +135,21 @@ def _check_targets(spec: Block, names: Collection[str], scope: Scope) -> Iterato
         yield from check_output(expression, path, found, "map", DYNAMIC, fault=fault)
 
 
+def _check_names(conditions: Sequence[Block]) -> Iterator[Finding]:
+    for index, block in enumerate(conditions):
+        name = str(block.get("name") or "")
+        if name and (why := key_error(name)):
+            yield invalid(f"spec.matchConditions[{index}].name", name, why)
+
+
 def check_concern(spec: Block) -> Iterator[Finding]:
-    """Refuse, in upstream's words, a policy that names no resources (row CP-31)."""
-    if not (spec.get("matchConstraints") or {}).get("resourceRules"):
+    """Refuse, in upstream's words, a policy that names no resources (row CP-31), or selects by what no webhook can have."""
+    constraints = spec.get("matchConstraints") or {}
+    if not constraints.get("resourceRules"):
         text = "Required value: a matchConstraints with at least one resource rule is required"
         yield error("spec.matchConstraints", text)
+    for name in ("namespaceSelector", "objectSelector"):
+        yield from check_requirements(constraints.get(name) or {}, f"spec.matchConstraints.{name}")
 
 
 def check_constraints(spec: Block, *, is_native: bool) -> Iterator[Finding]:

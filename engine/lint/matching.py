@@ -13,7 +13,7 @@ from engine.record import record
 from .findings import Finding, error, invalid, warning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from engine.model import Block, Json, Policy, Rule
 
@@ -250,22 +250,26 @@ def check_selector(selector: Block | None, path: str) -> Iterator[Finding]:
     """Yield what is wrong with a `selector`; an empty one is wrong because it would select everything."""
     if selector is None:
         return
-    pairs, expressions = selector.get("matchLabels"), selector.get("matchExpressions")
-    if not pairs and not expressions:
+    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
         yield error(path, "Invalid value: {}: The requirements are not specified in selector")
         return
+    yield from check_requirements(selector, path, clean=_without_wildcards)
+
+
+def check_requirements(
+    selector: Block, path: str, *, clean: Callable[[str], str] = str
+) -> Iterator[Finding]:
+    """Yield which parts of a `selector` the API server refuses; of its pairs both texts are taken as `clean` makes them."""
     shown = _as_go_writes(selector)
-    for key, value in (pairs or {}).items():
-        if why := _pair_error(str(key), value or ""):
+    for key, value in (selector.get("matchLabels") or {}).items():
+        if why := _pair_error(clean(str(key)), clean(str(value or ""))):
             yield error(path, f"Invalid value: {shown}: {why}")
-    for entry in expressions or ():
+    for entry in selector.get("matchExpressions") or ():
         if why := _expression_error(entry):
             yield error(path, f"Invalid value: {shown}: {why}")
 
 
 def _pair_error(key: str, value: str) -> str:
-    """Return what is wrong with a pair after wildcards became `0`, as upstream replaces them."""
-    key, value = (_without_wildcards(text) for text in (key, value))
     if why := key_error(key):
         return f'key: Invalid value: "{key}": {why}'
     if why := value_error(value):
@@ -274,6 +278,7 @@ def _pair_error(key: str, value: str) -> str:
 
 
 def _without_wildcards(text: str) -> str:
+    """Return a text with `0` for wildcards, as upstream replaces them."""
     return text.replace("*", "0").replace("?", "0") if wildcard.has_wildcard(text) else text
 
 

@@ -101,8 +101,11 @@ class _Session:
             bar.step()
         bar.clear()
         self._show()
-        if not cases and flags.require_tests:
-            raise EngineError("no test was found", help=f"tests are called {flags.file_name}")
+        if not cases and not self._broken:
+            none = EngineError("no test was found", help=f"tests are called {flags.file_name}")
+            if flags.require_tests:
+                raise none
+            report(none, err=self._err, word="warning")
         return 1 if self._broken or any(self._failed(row) for row in self._rows) else 0
 
     def _places(self) -> list[str]:

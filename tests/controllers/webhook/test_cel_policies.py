@@ -359,6 +359,18 @@ def test_conditions_of_pod_policies_are_guarded_by_the_kinds_that_they_are_writt
     assert conditions_of(matchConditions=named, matchConstraints=deleting) == {}
 
 
+def test_conditions_with_names_that_the_api_server_refuses_are_tested_here_only() -> None:
+    rule = {**RULE, "apiGroups": ["apps"], "resources": ["deployments"]}
+    text = "object.metadata.name != 'x'"
+    named = [{"name": one, "expression": text} for one in ("is it named", "n", "n" * 64)]
+    about_pods = [{"name": "n" * 50, "expression": text}]
+
+    assert conditions_of(matchConstraints={"resourceRules": [rule]}, matchConditions=named) == {
+        "n": text
+    }
+    assert list(conditions_of(matchConditions=about_pods)) == ["autogen-" + "n" * 50]
+
+
 def test_selectors_reach_the_webhook_and_tell_webhooks_apart() -> None:
     selected = {"resourceRules": [RULE], "objectSelector": {"matchLabels": {"a": "b"}}}
     one = webhooks(vpol("a", matchConstraints=selected))

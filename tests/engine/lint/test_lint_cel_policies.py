@@ -138,6 +138,37 @@ def test_settings_stay_within_what_the_api_server_takes() -> None:
     assert "must not contain line breaks" in said(doc)[0]
 
 
+@pytest.mark.parametrize(
+    ("selector", "finding"),
+    [
+        ({"matchExpressions": [{"key": "a", "operator": "Near"}]}, '"Near" is not a valid label selector operator'),
+        ({"matchExpressions": [{"key": "a b", "operator": "Exists"}]}, 'key: Invalid value: "a b": name part'),
+        ({"matchLabels": {"team": "core-*"}}, 'values[0][team]: Invalid value: "core-*": a valid label'),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "kind", ["ValidatingPolicy", "NamespacedValidatingPolicy", "ValidatingAdmissionPolicy"]
+)
+def test_selectors_are_those_that_the_api_server_takes(
+    kind: str, selector: dict[str, Any], finding: str
+) -> None:
+    constraints = {"resourceRules": [RULE], "objectSelector": selector, "namespaceSelector": {}}
+
+    [found] = said(vpol("true", kind=kind, matchConstraints=constraints))
+
+    assert found.startswith("error: spec.matchConstraints.objectSelector: Invalid value: {")
+    assert finding in found
+
+
+def test_conditions_of_native_policies_are_named_as_the_api_server_demands() -> None:
+    conditions = [{"name": "not a name", "expression": "true"}]
+
+    [found] = said(vpol("true", kind="ValidatingAdmissionPolicy", matchConditions=conditions))
+
+    assert found.startswith('error: spec.matchConditions[0].name: Invalid value: "not a name": ')
+    assert said(vpol("true", matchConditions=conditions)) == []
+
+
 def test_mutations_are_checked() -> None:
     mutation = {"patchType": "JSONPatch", "jsonPatch": {"expression": "[JSONPatch{"}}
     doc = vpol(kind="MutatingAdmissionPolicy", mutations=[mutation])
