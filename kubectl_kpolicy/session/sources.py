@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError, EngineError, Location
 from engine.lang import yaml
+from kubectl_kpolicy.output.diagnostics import report
 
 from .collector import collector_off
 
@@ -164,7 +165,12 @@ def _unreadable(path: str | Path, error: OSError) -> DocumentError:
 
 def _decoded(text: str | bytes, name: str) -> list[Document]:
     with collector_off():
-        return [found for found in yaml.load_all(text, file=name) if found.value is not None]
+        documents = yaml.load_all(text, file=name)
+    for document in documents:
+        for line, key in document.repeated:
+            text_of = f"key `{key}` is given twice, its last value counts"
+            report(EngineError(text_of, at=Location(name, line)), word="warning")
+    return [found for found in documents if found.value is not None]
 
 
 def first_document(path: str | Path, what: str) -> Document:

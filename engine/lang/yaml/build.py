@@ -49,6 +49,8 @@ class Builder:
         self.plain: dict[str, Any] = {}
         self.same: dict[str, str] = {}
         self.texts: dict[str, str] = {}
+        self.repeated: dict[tuple[int, str], None] = {}
+        """Lines of keys that stand in the same mapping before, and the keys, each once."""
 
     def build(self, node: Node, depth: int = 0) -> Any:
         """Return the value of a node; raise DocumentError for what JSON cannot express or what is too deep."""
@@ -115,7 +117,19 @@ class Builder:
                 values[key] = same.get(item.value) or self.scalar(item)
             else:
                 values[key] = self.build(item, depth)
+        if len(values) < len(node.value):
+            self.note(node)
         return values
+
+    def note(self, node: Node) -> None:
+        """Keep which keys of a mapping are given again."""
+        found: set[str] = set()
+        for key_node, _ in node.value:
+            if not is_merge(key_node):
+                key = self.key(key_node)
+                if key in found:
+                    self.repeated[key_node.start_mark.line + 1, key] = None
+                found.add(key)
 
     def key(self, node: Node) -> str:
         """Return the text of a key; lists, mappings, null and unsigned giants are no keys."""
@@ -200,6 +214,8 @@ class CarefulBuilder(Builder):
             if self.strict and key in values:
                 self.refuse(f"key `{key}` already set in map", key_node)
             values[key] = self.build(item, depth)
+        if len(values) < len(node.value):
+            self.note(node)
         return values
 
     def absorb(self, more: dict[str, Any], values: dict[str, Any], node: Node) -> None:

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class Document:
-    """A decoded document, the line of its first value (from 1) and the name of its file."""
+    """A decoded document, the line of its first value (from 1), the name of its file, and lines and names of `repeated` keys."""
 
-    __slots__ = ("_end", "_line", "_path", "_root", "_start", "_text", "_whole", "file", "value")
+    __slots__ = ("_end", "_line", "_path", "_root", "_start", "_text", "_whole", "file", "repeated", "value")  # fmt: skip
 
     def __init__(
         self,
@@ -33,10 +33,12 @@ class Document:
         text: str = "",
         start: int = 0,
         end: int = 0,
+        repeated: tuple[tuple[int, str], ...] = (),
     ) -> None:
         self.value = value
         self._line = line
         self.file = file
+        self.repeated = repeated
         self._text = text
         self._start = start
         self._end = end

@@ -11,7 +11,7 @@ import pytest
 
 from engine.errors import DocumentError
 from kubectl_kpolicy.session.collector import collector_off
-from kubectl_kpolicy.session.sources import read_documents
+from kubectl_kpolicy.session.sources import read_documents, read_paths
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -111,6 +111,30 @@ def test_a_key_given_twice_is_an_error_where_asked(tmp_path: Path) -> None:
     assert read_documents([str(place)])[0].value == {"a": 2}
     with pytest.raises(DocumentError, match="already set"):
         read_documents([str(place)], strict=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("a: 1\nb: {c: 1,\n  c: 2}\n---\nd: 1\n'd': 2\nd: 3\n", {"c": [3], "d": [6, 7]}),
+        ("x: &x {a: 1, b: 2}\ny:\n  <<: *x\n  a: 3\n", {}),
+        ("x: &x {a: 1,\n  a: 2}\ny: *x\nz: {<<: *x, b: 1}\n", {"a": [2]}),
+        ("1: a\n'1': b\n", {"1": [2]}),
+    ],
+)
+def test_a_key_given_twice_is_told_with_its_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, lines: dict[str, list[int]]
+) -> None:
+    place = tmp_path / "twice.yaml"
+    place.write_text(text)
+
+    read_paths([str(place)])
+
+    assert capsys.readouterr().err.splitlines() == [
+        f"warning: {place}:{line}: key `{key}` is given twice, its last value counts"
+        for key, found in lines.items()
+        for line in found
+    ]
 
 
 def test_the_collector_is_as_before_after_loading() -> None:
