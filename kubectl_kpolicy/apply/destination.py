@@ -1,6 +1,7 @@
 """`apply -o FILE`: objects as policies leave them, and those they generate, in one file or a file each in a folder (row K-02).
 
-Every policy that mutates writes each object, be it changed or not, except one that its patches do not fit.
+Every policy that mutates writes each object, be it changed or not, except one that its patches do not fit; one that names targets
+writes these.
 """
 
 from __future__ import annotations
@@ -43,8 +44,13 @@ class Destination:
 
     def add(self, obj: Object, answers: Sequence[PolicyAnswer], mutating: Sequence[Policy]) -> None:
         """Write an object as each of the `mutating` policies leaves it, and what answers on it changed or made beside."""
+        # here: few runs write files
+        from engine.evaluate.cel.mutating_policies import names_targets
+
         found = {one.policy.identity: one for one in answers if one.type is RuleType.MUTATION}
         for policy in mutating:
+            if names_targets(policy.raw["spec"]):
+                continue
             left = found[policy.identity].patched if policy.identity in found else obj
             if left:
                 obj = left

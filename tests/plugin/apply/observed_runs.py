@@ -12,7 +12,7 @@ from kubectl_kpolicy.entry import main
 from tests.engine.observed import whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     import pytest
 
@@ -22,28 +22,24 @@ HERE = Path(__file__).parent
 NAMES = ("rule", "result", "message")
 
 
-def verdicts(
-    table: str,
-    place: Path,
-    capsys: pytest.CaptureFixture[str],
-    asked: Callable[[dict[str, Any]], bool] = lambda policy: True,
-) -> dict[int, str | None]:
-    """Return what differs by the number of a row (None where nothing does), of the policies that are `asked`."""
+def verdicts(table: str, place: Path, capsys: pytest.CaptureFixture[str]) -> dict[int, str | None]:
+    """Return what differs by the number of a row, None where nothing does."""
     found: dict[int, str | None] = {}
     for policy, rows in _runs(table):
-        if asked(policy):
-            found |= _compared(policy, rows, place, capsys)
+        found |= _compared(policy, rows, place, capsys)
     return found
 
 
 def _runs(table: str) -> Iterator[tuple[dict[str, Any], Rows]]:
-    """Yield each policy with its rows; they stand together."""
+    """Yield each policy with its rows, which stand together; one that generates with a row at a time."""
     numbered = enumerate(whole.rows(table))
-    for _, rows in groupby(
-        numbered, key=lambda one: (one[1]["file"], json.dumps(one[1]["policy"]))
-    ):
-        listed = list(rows)
-        yield listed[0][1]["policy"], listed
+    for (_, policy, _), rows in groupby(numbered, key=_run_of):
+        yield json.loads(policy), list(rows)
+
+
+def _run_of(numbered: tuple[int, dict[str, Any]]) -> tuple[str, str, int]:
+    number, row = numbered
+    return row["file"], json.dumps(row["policy"]), number if "generated" in row else -1
 
 
 def _compared(
@@ -60,12 +56,10 @@ def _compared(
         for result in document.value["results"]:
             name = result["resources"][0].get("name", "")
             results.setdefault(name, []).append({key: result.get(key, "") for key in NAMES})
-    left = {_name(one.value): one.value for one in load_all(written.read_text())}
+    left = [one.value for one in load_all(written.read_text())]
     assert "internal error" not in err
     return {
-        number: _difference(
-            row, results.get(_name(row["object"]), []), left.get(_name(row["object"]))
-        )
+        number: _difference(row, results.get(_name(row["object"]), []), left)
         for number, row in rows
     }
 
@@ -74,11 +68,13 @@ def _name(obj: dict[str, Any]) -> str:
     return str((obj.get("metadata") or {}).get("name", ""))
 
 
-def _difference(row: dict[str, Any], results: list[dict[str, Any]], left: Any) -> str | None:
+def _difference(
+    row: dict[str, Any], results: list[dict[str, Any]], left: list[dict[str, Any]]
+) -> str | None:
     wanted = sorted(row["results"], key=lambda one: one["rule"])
     given = sorted(results, key=lambda one: one["rule"])
     if given != wanted:
         return f"{wanted} expected, got {given}"
-    if left != row.get("patched"):
-        return f"{row.get('patched')} expected to be written, got {left}"
-    return None
+    expected = row.get("generated", [row["patched"]] if "patched" in row else [])
+    written = [one for one in left if "generated" in row or _name(one) == _name(row["object"])]
+    return None if written == expected else f"{expected} expected to be written, got {written}"
