@@ -16,14 +16,7 @@ from kubectl_kpolicy.session import cluster
 from kubectl_kpolicy.session.collector import collector_off
 
 from .baseline import identity_of, read_baseline
-from .inputs import (
-    NO_OBJECTS,
-    ApplyInputs,
-    ApplyRequest,
-    check_named,
-    load_inputs,
-    policies_named,
-)
+from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs, policies_named
 from .names import namespace_of, reference
 from .processor import Processor
 from .rows import Row as Result
@@ -99,7 +92,7 @@ def _check(flags: CheckRequest, live: Live | None, known: frozenset[Any]) -> Che
     for problem in processor.problems:
         report(problem.error)
     if not inputs.objects:
-        report(EngineError(NO_OBJECTS), word="warning")
+        report(EngineError("there are no objects in the files"), word="warning")
     rows = tuple(row for obj in inputs.objects for row in _judged(processor, obj))
     new = tuple(row for row in rows if identity_of(row.object) not in known)
     return Checked(

@@ -14,14 +14,7 @@ from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
 from kubectl_kpolicy.session.collector import collector_off
 
-from .inputs import (
-    NO_OBJECTS,
-    ApplyInputs,
-    ApplyRequest,
-    check_named,
-    load_inputs,
-    policies_named,
-)
+from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs, policies_named
 from .names import name_of, resource_path
 from .processor import PolicyAnswer, Processor
 
@@ -89,7 +82,7 @@ def _explain(flags: ExplainRequest, live: Live | None, out: TextIO, err: TextIO)
     payloads = [one for one in inputs.payloads if _is_named(one.shown, flags.names)]
     if not chosen and not payloads:
         if not flags.names:
-            raise EngineError(NO_OBJECTS)
+            raise EngineError("there are no objects in the files")
         raise EngineError(
             f"no resource is called {' or '.join(flags.names)}", help="write KIND/NAME"
         )

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from .outside import Outside
 
 POLICY_EXCEPTION = ("kyverno.io", "PolicyException")
-NO_OBJECTS = "there are no objects in the files"
 
 
 @record

@@ -12,14 +12,7 @@ from kubectl_kpolicy.output.color import wanted
 from kubectl_kpolicy.output.diagnostics import report
 from kubectl_kpolicy.output.structured import json_text
 
-from .inputs import (
-    NO_OBJECTS,
-    ApplyInputs,
-    ApplyRequest,
-    check_named,
-    load_inputs,
-    policies_named,
-)
+from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs, policies_named
 from .names import reference, resource_path
 from .narration import Differences, Narrator, changed_objects, header, invalid_policies
 from .processor import PolicyAnswer, Processor
@@ -153,7 +146,7 @@ class _Session:
         if not (loaded.problems or loaded.unsupported or loaded.cleanups):
             policies_named(loaded, "*", self._err)
         if not (inputs.objects or inputs.payloads or self._flags.cluster):
-            report(EngineError(NO_OBJECTS), err=self._err, word="warning")
+            report(EngineError("there are no objects to judge"), err=self._err, word="warning")
         return [
             *(str(error.at) or error.message for error in inputs.loaded.problems),
             *(problem.policy.key for problem in processor.problems),

@@ -473,7 +473,7 @@ def test_sarif_says_in_which_file_and_line_a_finding_is_and_how_bad_its_policy_i
             "warning: there are no policies called `x`",
         ),
         ("explain -r empty.yaml -p require.yaml", "error: there are no objects in"),
-        ("apply require.yaml -r nothing", "warning: there are no objects in"),
+        ("apply require.yaml -r nothing", "warning: there are no objects to"),
         ("apply nothing -r objects.yaml", "warning: there are no policies to"),
         ("test nothing", "warning: no test was found"),
         ("test nothing --require-tests", "error: no test was found"),
