@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol
+from weakref import WeakValueDictionary
 
 from controllers.kube.errors import NotFound
 from engine import evaluate
@@ -16,7 +18,15 @@ from engine.errors import EngineError
 from .errors import MissingError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Mapping
+    from collections.abc import (
+        AsyncIterator,
+        Awaitable,
+        Callable,
+        Collection,
+        Coroutine,
+        Iterable,
+        Mapping,
+    )
 
     from engine.images import ImageData
     from engine.model import Json
@@ -27,6 +37,10 @@ if TYPE_CHECKING:
     from .services import ServiceSource
 
 PARALLEL = 32
+MOST_WAITING = 1024
+"""Questions to the outside that wait."""
+MOST_ASKED = 512
+"""Questions to the outside in one round: an object can name thousands of images, each of a registry that never answers."""
 SECONDS = 20.0
 
 _log = logging.getLogger(__name__)
@@ -40,6 +54,60 @@ _SHARED = (
 sees the cluster as it was before that request."""
 _SLOW = (*_SHARED, evaluate.HostLookup, evaluate.GlobalLookup)
 """Questions whose answers others are in no hurry to give; they wait for each other, and the cluster's for none of them."""
+
+_TOO_MANY = evaluate.Answer.failed("too many questions to the outside wait for an answer; try again later")  # fmt: skip
+
+
+class Overloaded(Exception):  # noqa: N818 - it names the state, as asyncio's own QueueFull does
+    """There is no room to wait."""
+
+
+class Room:
+    """Places for so much at once and a bounded queue before them.
+
+    Of the places no tenant gets more than a quarter, of the queue no more than half, so that what waits long for one of them does
+    not make all others wait. Who names no tenant is alone and may have it all.
+    """
+
+    def __init__(self, places: int, waiting: int) -> None:
+        self._places = asyncio.Semaphore(places)
+        self._most, self._most_waiting = places, waiting
+        self._shares: WeakValueDictionary[str, _Share] = WeakValueDictionary()
+        self.waiting = 0
+
+    @asynccontextmanager
+    async def place(self, tenant: str = "") -> AsyncIterator[None]:
+        """Hold a place; raises Overloaded where too many wait for one."""
+        share = self._shares.get(tenant)
+        if share is None:
+            share = self._shares[tenant] = _Share(max(1, self._most // 4) if tenant else self._most)
+        waits = share.places.locked() or self._places.locked()
+        most = max(1, self._most_waiting // 2) if tenant else self._most_waiting
+        if waits and (share.waiting >= most or self.waiting >= self._most_waiting):
+            raise Overloaded
+        self.waiting, share.waiting = self.waiting + waits, share.waiting + waits
+        try:
+            await share.places.acquire()
+            try:
+                await self._places.acquire()
+            except BaseException:
+                share.places.release()
+                raise
+        finally:
+            self.waiting, share.waiting = self.waiting - waits, share.waiting - waits
+        try:
+            yield
+        finally:
+            self._places.release()
+            share.places.release()
+
+
+class _Share:
+    """What one tenant has of a room."""
+
+    def __init__(self, places: int) -> None:
+        self.places = asyncio.Semaphore(places)
+        self.waiting = 0
 
 
 class ImageSource(Protocol):
@@ -88,21 +156,29 @@ class Lookups:
         self._cluster, self._services = cluster, services
         self._images, self._entries, self._gate = images, entries, gate
         self._trust = trust
-        self._room, self._outside = asyncio.Semaphore(parallel), asyncio.Semaphore(parallel)
+        self._cluster_room, self._outside = (
+            asyncio.Semaphore(parallel),
+            Room(parallel, MOST_WAITING),
+        )
         self._seconds = seconds
         self._also_close = also_close
-        self._running: dict[evaluate.Lookup, asyncio.Task[evaluate.Answer]] = {}
+        self._running: dict[tuple[str, evaluate.Lookup], asyncio.Task[evaluate.Answer]] = {}
 
     def __repr__(self) -> str:
         return f"<Lookups {len(self._running)} under way>"
 
     async def resolve(
-        self, lookups: Collection[evaluate.Lookup]
+        self, lookups: Collection[evaluate.Lookup], tenant: str = ""
     ) -> Mapping[evaluate.Lookup, evaluate.Answer]:
-        """Return an answer to each of `lookups`; nothing is raised for what a server or a policy does."""
-        wanted = list(lookups)
-        answers = await asyncio.gather(*(self._one(lookup) for lookup in wanted))
-        return dict(zip(wanted, answers, strict=True))
+        """Return an answer to each of `lookups`; nothing is raised for what a server or a policy does.
+
+        `tenant` is on whose account they go: others do not wait for those of one.
+        """
+        slow: list[evaluate.Lookup] = [one for one in lookups if isinstance(one, _SLOW)]
+        refused = dict.fromkeys(slow[MOST_ASKED:], _TOO_MANY)
+        wanted = [lookup for lookup in lookups if lookup not in refused]
+        answers = await asyncio.gather(*(self._one(lookup, tenant) for lookup in wanted))
+        return {**refused, **dict(zip(wanted, answers, strict=True))}
 
     def confirm(self, findings: Iterable[ImageFinding]) -> None:
         """Remember images that policies verified (row A-90b)."""
@@ -119,24 +195,29 @@ class Lookups:
         if self._gate is not None:
             await self._gate.close()
 
-    async def _one(self, lookup: evaluate.Lookup) -> evaluate.Answer:
+    async def _one(self, lookup: evaluate.Lookup, tenant: str) -> evaluate.Answer:
         if not isinstance(lookup, _SHARED):
-            return await self._answer(lookup)
-        task = self._running.get(lookup)
+            return await self._answer(lookup, tenant)
+        # INVARIANT: who shares an answer waits in the queue of one tenant, and in nobody else's
+        key = (tenant, lookup)
+        task = self._running.get(key)
         if task is None:
-            task = self._running[lookup] = asyncio.create_task(self._answer(lookup))
-            task.add_done_callback(lambda _: self._running.pop(lookup, None))
+            task = self._running[key] = asyncio.create_task(self._answer(lookup, tenant))
+            task.add_done_callback(lambda _: self._running.pop(key, None))
         # Whoever asked first may be gone before the others have their answer.
         return await asyncio.shield(task)
 
-    async def _answer(self, lookup: evaluate.Lookup) -> evaluate.Answer:
+    async def _answer(self, lookup: evaluate.Lookup, tenant: str) -> evaluate.Answer:
         source = self._source(lookup)
         if source is None:
             return evaluate.Answer.absent()
+        is_slow = isinstance(lookup, _SLOW)
         try:
             async with asyncio.timeout(self._seconds):
-                async with self._outside if isinstance(lookup, _SLOW) else self._room:
+                async with self._outside.place(tenant) if is_slow else self._cluster_room:
                     return evaluate.Answer.found(await source)
+        except Overloaded:
+            return _TOO_MANY
         except EngineError as error:
             is_missing = isinstance(error, (NotFound, MissingError))
             return evaluate.Answer.failed(error.message, is_missing=is_missing)

@@ -12,7 +12,7 @@ from engine.evaluate.asking import Rounds
 from engine.evaluate.policy_set import IN_ORDER
 from engine.record import replace
 
-from .bounded_evaluation import PROCESS, BoundedEvaluator
+from .bounded_evaluation import PROCESS, BoundedEvaluator, tenant_of
 from .tracing import traced
 
 if TYPE_CHECKING:
@@ -26,8 +26,13 @@ if TYPE_CHECKING:
 class Resolver(Protocol):
     """Where answers come from."""
 
-    async def resolve(self, lookups: Collection[Lookup]) -> Mapping[Lookup, Answer]:
-        """Return an answer to each of `lookups`; what cannot be had is a failed answer, not an exception."""
+    async def resolve(
+        self, lookups: Collection[Lookup], tenant: str = ""
+    ) -> Mapping[Lookup, Answer]:
+        """Return an answer to each of `lookups`; what cannot be had is a failed answer, not an exception.
+
+        `tenant` is on whose account they go, who gets no more than a part of what can be asked at once.
+        """
 
     def confirm(self, findings: Iterable[ImageFinding]) -> None:
         """Take note of images that were verified with the answers given."""
@@ -53,7 +58,7 @@ async def evaluate_with(
     rounds = Rounds(dict(inputs.answers))
     found = first or await heavy.evaluate(policies, review, inputs, types)
     while wanted := rounds.lacks(found):
-        rounds.learn(await _looked_up(resolver, wanted))
+        rounds.learn(await _looked_up(resolver, wanted, tenant_of(review)))
         inputs = replace(inputs, answers=rounds.known)
         found = await heavy.evaluate(policies, review, inputs, types)
     if images := [image for one in found.results for image in one.images]:
@@ -62,5 +67,7 @@ async def evaluate_with(
 
 
 @traced("look up")
-async def _looked_up(resolver: Resolver, wanted: Collection[Lookup]) -> Mapping[Lookup, Answer]:
-    return await resolver.resolve(wanted)
+async def _looked_up(
+    resolver: Resolver, wanted: Collection[Lookup], tenant: str
+) -> Mapping[Lookup, Answer]:
+    return await resolver.resolve(wanted, tenant)

@@ -1,62 +1,20 @@
-"""How much is worked on at once, how much may wait, and what is done after a request was answered."""
+"""Work that is done after a request was answered, in order, through a bounded queue.
+
+Audit policies and the hand-over to the loops must not make a request wait, and must not pile up either: when the queue is
+full, or what it keeps alive takes too much memory, the newest work is dropped and counted, because the background scan comes
+to the same results later.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from .metrics import Metrics
 
-
-class Overloaded(Exception):  # noqa: N818 - it names the state, as asyncio's own QueueFull does
-    """There is no room to wait."""
-
-
-class AdmissionLimiter:
-    """A semaphore with a bounded queue."""
-
-    def __init__(self, running: int, waiting: int) -> None:
-        self._room = asyncio.Semaphore(running)
-        self._waiting = 0
-        self._most_waiting = waiting
-
-    @property
-    def waiting(self) -> int:
-        """How many requests wait."""
-        return self._waiting
-
-    async def __aenter__(self) -> Self:
-        if not self._room.locked():
-            await self._room.acquire()
-            return self
-        if self._waiting >= self._most_waiting:
-            raise Overloaded
-        self._waiting += 1
-        try:
-            await self._room.acquire()
-        finally:
-            self._waiting -= 1
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._room.release()
-
-
-# Work that is done after a request was answered, in order, through a bounded queue.
-#
-# Audit policies and the hand-over to the loops must not make a request wait, and must not pile up either: when the queue is
-# full, or what it keeps alive takes too much memory, the newest work is dropped and counted, because the background scan comes
-# to the same results later.
 
 Work = Callable[[], Awaitable[None]]
 _log = logging.getLogger(__name__)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from controllers.kube import Client, Clock, KubeError, NotFound
 from controllers.kube.kinds import NAMESPACES
-from controllers.runtime.bounded_evaluation import PROCESS, BoundedEvaluator
+from controllers.lookups.answering import Overloaded, Room
+from controllers.runtime.bounded_evaluation import PROCESS, BoundedEvaluator, tenant_of
 from controllers.runtime.entropy import seed_of
 from controllers.runtime.evaluating import Resolver, evaluate_with
-from controllers.runtime.queues import AdmissionLimiter, BackgroundQueue, Overloaded
 from controllers.runtime.sink import NoSink, Sink, Stage, Trigger, Verdict
 from controllers.runtime.tracing import traced
 from controllers.runtime.webhook_routes import FAIL, WebhookRoute, failure_policy_of
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from controllers.runtime.cluster_cache import ClusterCache
     from controllers.runtime.metrics import Metrics
+    from controllers.runtime.queues import BackgroundQueue
     from engine.manifests import Trust
     from engine.model import Json, Review, RuleResult
 
@@ -71,7 +72,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many reviews run and wait at once."""
+    """How many reviews that need answers or a child run and wait at once."""
 
     running: int = 64
     waiting: int = 256
@@ -108,7 +109,7 @@ class Reviewer:
         self._background_queue = background_queue
         self._key = key
         self._sink: Sink = sink or NoSink()
-        self._gate = AdmissionLimiter(limits.running, limits.waiting)
+        self._gate = Room(limits.running, limits.waiting)
         self._trust = trust
         self._background_users = background_users
         self._codes = codes
@@ -180,7 +181,7 @@ class Reviewer:
         found = ended = heavy.attempt(policies, review, inputs)
         if found is None or found.missing:
             began = time.perf_counter()
-            async with asyncio.timeout(budget), self._gate:
+            async with asyncio.timeout(budget), self._gate.place(tenant_of(review)):
                 found = found or await heavy.finish(policies, review, inputs)
                 found = await evaluate_with(
                     self._resolver, policies, review, inputs, first=found, heavy=heavy
@@ -277,7 +278,7 @@ class Reviewer:
 
     async def _with_labels(self, review: Review, namespace: str, budget: float) -> Review:
         """Return the review with the labels of a namespace that is not known here; raises KubeError when nobody can say what they are."""
-        async with asyncio.timeout(budget), self._gate:
+        async with asyncio.timeout(budget), self._gate.place(namespace):
             labels = await self._asked_labels(namespace)
         return replace(review, namespace_labels=labels) if labels else review
 

@@ -155,6 +155,7 @@ class CleanupLoop:
             namespace: await context.namespace_labels(namespace)
             for namespace in {str(one["metadata"].get("namespace") or "") for one in objects}
         }
+        tenant = _tenant_of(cleanup.policy)
         # whoever else works in this process waits for some objects, never for all
         for number in range(0, len(objects), _AT_ONCE):
             asking = plan(
@@ -164,9 +165,9 @@ class CleanupLoop:
                 resource=kind.plural,
                 namespace_labels=labels,
                 is_filtered=context.cache.configuration.leaves_out,
-                bounded=partial(PROCESS.judge, _tenant_of(cleanup.policy)),
+                bounded=partial(PROCESS.judge, tenant),
             )
-            yield await conclude_later(asking, context.resolver.resolve)
+            yield await conclude_later(asking, partial(context.resolver.resolve, tenant=tenant))
             await asyncio.sleep(0)
 
     async def _delete_all(

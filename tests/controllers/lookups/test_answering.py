@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from controllers.kube import Discovery, KubeError
-from controllers.lookups.answering import Lookups
+from controllers.lookups.answering import MOST_ASKED, Lookups, Overloaded, Room
 from controllers.lookups.assembling import for_cluster, for_person
 from controllers.lookups.cluster import ClusterSource
 from controllers.lookups.egress import Gate
@@ -137,6 +137,69 @@ def test_slow_registries_do_not_keep_the_cluster_waiting() -> None:
         assert not found[ConfigMapLookup("dev", "a")].error
         images.go.set()
         await asyncio.gather(*slow)
+
+    run(scenario())
+
+
+def test_a_room_lets_some_run_some_wait_and_refuses_the_rest() -> None:
+    async def scenario() -> None:
+        room, release = Room(1, 1), asyncio.Event()
+
+        async def work() -> None:
+            async with room.place("shop"):
+                await release.wait()
+
+        first, second = asyncio.create_task(work()), asyncio.create_task(work())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert room.waiting == 1
+        with pytest.raises(Overloaded):
+            await work()
+        second.cancel()
+        await asyncio.gather(second, return_exceptions=True)
+        assert room.waiting == 0
+        third = asyncio.create_task(work())
+        release.set()
+        await asyncio.gather(first, third)
+
+    run(scenario())
+
+
+class Registries:
+    """Answers for one registry; the other never does."""
+
+    async def image(self, lookup):
+        while lookup.reference.startswith("hangs"):
+            await asyncio.sleep(1)
+        return lookup.reference
+
+
+def test_registries_that_never_answer_one_tenant_do_not_keep_others_waiting() -> None:
+    async def scenario() -> None:
+        lookups, good = Lookups(images=Registries()), ImageLookup("good")  # type: ignore[arg-type] # - only images are asked for
+        many = [ImageLookup(f"hangs/{number}") for number in range(10 * MOST_ASKED)]
+        attack = asyncio.ensure_future(lookups.resolve([*many, good], "attacker"))
+        await asyncio.sleep(0.1)
+        async with asyncio.timeout(1):
+            found = await lookups.resolve([good], "shop")
+        assert found[good].value == "good"
+        attack.cancel()
+        assert len(asyncio.all_tasks()) < 3 * MOST_ASKED
+        await lookups.close()
+
+    run(scenario())
+
+
+def test_what_is_too_much_for_one_round_fails_and_the_rest_is_answered() -> None:
+    async def scenario() -> None:
+        lookups = Lookups(images=Registries())  # type: ignore[arg-type] # - only images are asked for
+        wanted = [ImageLookup(str(number)) for number in range(MOST_ASKED + 5)]
+        found = await lookups.resolve(wanted, "shop")
+        assert [one.value for one in found.values()].count(None) == 5
+        assert set(found) == set(wanted)
+        assert {one.error for one in found.values() if one.value is None} == {
+            "too many questions to the outside wait for an answer; try again later"
+        }
 
     run(scenario())
 

@@ -58,7 +58,7 @@ class ClusterAnswers:
     def confirm(self, findings: Any) -> None:
         pass
 
-    async def resolve(self, lookups: Any) -> dict[Any, Answer]:
+    async def resolve(self, lookups: Any, tenant: str = "") -> dict[Any, Answer]:
         return {one: await self._answer(one) for one in lookups}
 
     async def _answer(self, one: Any) -> Answer:

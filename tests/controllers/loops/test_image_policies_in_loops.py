@@ -23,7 +23,7 @@ KINDS = tuple(replace(one, verbs=LISTED) for one in (IVPOL, CEL_EXCEPTIONS))
 def _with_a_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     ask = staging.ClusterAnswers.resolve
 
-    async def resolve(self: Any, lookups: Any) -> dict[Any, Answer]:
+    async def resolve(self: Any, lookups: Any, tenant: str = "") -> dict[Any, Answer]:
         images = [one for one in lookups if isinstance(one, ImageLookup | SignatureLookup)]
         others = [one for one in lookups if one not in images]
         resolved = f"ghcr.io/acme/app@{DIGEST}"

@@ -110,7 +110,7 @@ class Answers:
     def confirm(self, findings: Any) -> None:
         pass
 
-    async def resolve(self, lookups: Any) -> dict[Any, Answer]:
+    async def resolve(self, lookups: Any, tenant: str = "") -> dict[Any, Answer]:
         self.asked += list(lookups)
         if self.hangs:
             await self.released.wait()

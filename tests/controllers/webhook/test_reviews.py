@@ -262,6 +262,22 @@ def test_a_full_queue_denies_and_says_so() -> None:
     run(test, with_context(), limits=Limits(running=1, waiting=1))
 
 
+def test_reviews_of_one_namespace_that_wait_for_answers_do_not_keep_others_from_theirs() -> None:
+    async def test(stage: Stage) -> None:
+        stage.resolver.hangs = True
+        reviews = [asyncio.create_task(stage.ask("validate", body(pod()))) for _ in range(20)]
+        while len(stage.resolver.asked) < 2:
+            await asyncio.sleep(0)
+        stage.resolver.hangs = False
+        response = await stage.ask("validate", body(pod(namespace="other")), budget=0.5)
+        assert "nobody knows" in response["status"]["message"]
+        stage.resolver.released.set()
+        refused = [(await one)["status"]["message"] == OVERLOADED for one in reviews]
+        assert refused.count(True) == 20 - 2 - 5
+
+    run(test, with_context(), limits=Limits(running=8, waiting=10))
+
+
 def test_work_after_requests_is_dropped_and_counted_when_it_piles_up() -> None:
     async def test(stage: Stage) -> None:
         for _ in range(5):
