@@ -18,15 +18,7 @@ from engine.errors import EngineError
 from .errors import MissingError
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        AsyncIterator,
-        Awaitable,
-        Callable,
-        Collection,
-        Coroutine,
-        Iterable,
-        Mapping,
-    )
+    from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping
 
     from engine.images import ImageData
     from engine.model import Json
@@ -151,7 +143,7 @@ class Lookups:
         trust: TrustSource | None = None,
         parallel: int = PARALLEL,
         seconds: float = SECONDS,
-        also_close: tuple[Callable[[], Awaitable[None]], ...] = (),
+        also_close: tuple[Callable[[], Coroutine[Any, Any, None]], ...] = (),
     ) -> None:
         self._cluster, self._services = cluster, services
         self._images, self._entries, self._gate = images, entries, gate
