@@ -1,14 +1,18 @@
 """Go's text form of durations (`1h30m`, `1.5s`), read into and written from whole nanoseconds.
 
 Policies compare durations as Kyverno does, so reading follows Go's `time.ParseDuration` to the last nanosecond,
-including its limits, and writing follows `time.Duration.String`.
+including its limits, and writing follows `time.Duration.String`. People write days and weeks, too (`length`).
 """
 
 from __future__ import annotations
 
-from typing import Final
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
 
 from engine.lang.lazy_regex import regex
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _UNITS: Final = {
     "ns": 1,
@@ -20,15 +24,22 @@ _UNITS: Final = {
     "m": 60_000_000_000,
     "h": 3_600_000_000_000,
 }
+_LONG_UNITS: Final = {**_UNITS, "d": 24 * _UNITS["h"], "w": 7 * 24 * _UNITS["h"]}
 _PART = regex(r"([0-9]*)(?:\.([0-9]*))?([^0-9.]+)")
-_LAST_LETTERS: Final = frozenset("smh")
+_LAST_LETTERS: Final = frozenset("smhdw")
 _LIMIT: Final = 1 << 63
 _MOST_DIGITS: Final = 19
 _LONGEST: Final = 4096
 
 
-def parse(text: str) -> int | None:
-    """Read a duration in nanoseconds; None when the text is none or does not fit 64 bits."""
+def length(text: str) -> timedelta | None:
+    """Read the length of time that a person wrote: `90s`, `1h30m`, `2d`, `1w`; None when it is none, or less than nothing."""
+    ns = parse(text, _LONG_UNITS)
+    return None if ns is None or ns < 0 else timedelta(microseconds=ns // 1000)
+
+
+def parse(text: str, units: Mapping[str, int] = _UNITS) -> int | None:
+    """Read a duration in nanoseconds, of Go's units or others; None when the text is none or does not fit 64 bits."""
     negative = text[:1] == "-"
     body = text[1:] if text[:1] in ("-", "+") else text
     if body == "0":
@@ -41,7 +52,7 @@ def parse(text: str) -> int | None:
         part = _PART.match(body, at)
         if part is None:
             return None
-        amount = _amount(part[1], part[2], part[3])
+        amount = _amount(part[1], part[2], units.get(part[3]))
         if amount is None:
             return None
         total += amount
@@ -53,8 +64,7 @@ def parse(text: str) -> int | None:
     return -total if negative else total
 
 
-def _amount(whole: str, fraction: str | None, unit: str) -> int | None:
-    size = _UNITS.get(unit)
+def _amount(whole: str, fraction: str | None, size: int | None) -> int | None:
     if size is None or not (whole or fraction):
         return None
     digits = whole.lstrip("0")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from controllers.kube import kinds
@@ -12,7 +11,8 @@ from engine import vocabulary
 from engine.cleanup.holds import HoldState
 from engine.fields import word
 from kubectl_kpolicy.cluster.celkinds import is_cel
-from kubectl_kpolicy.output.time_format import absolute, length_of
+from kubectl_kpolicy.grants.requests import duration_of
+from kubectl_kpolicy.output.time_format import absolute
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,8 +40,7 @@ async def revoke_exception(doer: ActionExecutor, row: Row, form: Mapping[str, st
 async def postpone(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
     """Let a clean-up happen later, by the length in `for`; raises EngineError."""
     _check_engine(doer, "postpone", row)
-    length = length_of(form.get("for", "")) or timedelta(hours=1)
-    at = absolute(doer.now() + length)
+    at = absolute(doer.now() + duration_of(form.get("for", "")))
     await _annotate(doer, row, form, {vocabulary.CLEANUP_AFTER: at})
     return f"not before {at}"
 

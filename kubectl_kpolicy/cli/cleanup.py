@@ -82,6 +82,7 @@ def _change(name: str, action: str) -> Callable[[argparse.Namespace], int]:
 def _perform(args: argparse.Namespace, name: str, action: str) -> int:
     from engine.record import replace
     from kubectl_kpolicy.cluster.holding import check_engine
+    from kubectl_kpolicy.grants.requests import duration_of
 
     from .changes import perform
     from .lists import listing_of, read_world
@@ -91,6 +92,8 @@ def _perform(args: argparse.Namespace, name: str, action: str) -> int:
     world, now = read_world(
         list_request(args), replace(listing, wants=(*listing.wants, "validatingwebhooks"))
     )
+    if name == "postpone":
+        duration_of(args.length)
     every = listing.rows(world, now)
     rows = _held_back(name, meant(args.names, every))
     check_engine(world, name, rows)

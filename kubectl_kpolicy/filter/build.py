@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 from engine.errors import EngineError
 from engine.fields import part
-from engine.lang import wildcard
+from engine.lang import duration, wildcard
 from engine.record import record
 from kubectl_kpolicy.output.misuse import suggestion
 from kubectl_kpolicy.output.rows import SEVERITIES, Cell, Column, Listing, Row, Shape, severity_rank
-from kubectl_kpolicy.output.time_format import instant, length_of
+from kubectl_kpolicy.output.time_format import instant
 
 from . import reading
 from .reading import FilterError, Joined, Labels, Negated, Node, Predicate, Words
@@ -220,7 +220,7 @@ def _moment(node: Predicate, column: Column) -> Callable[[Row, datetime], bool]:
     if node.operator not in _COMPARE:
         raise FilterError(f"`{node.operator}` does not fit `{node.name}`", node.position)
     compare = _COMPARE[node.operator]
-    length, at = length_of(node.value), instant(node.value)
+    length, at = duration.length(node.value.lower()), instant(node.value)
     if at is not None:
         return lambda row, _now: _holds(row.moment(column.id), lambda one: compare(one.timestamp(), at.timestamp()))  # fmt: skip
     if length is None:

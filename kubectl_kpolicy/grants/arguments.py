@@ -20,6 +20,8 @@ from kubectl_kpolicy.session import cluster
 from kubectl_kpolicy.session.errors import Refused
 from kubectl_kpolicy.session.targets import Target
 
+from .requests import duration_of
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
@@ -41,8 +43,7 @@ def read_length(text: str, until: str, start: datetime) -> str:
         if end is None or end <= start:
             raise Misuse(f"`{until}` is no instant to come", help="write 2026-01-31T17:00:00Z")
         return length_text(end - start)
-    if length_of(text) is None:
-        raise Misuse(f"`{text}` is no length of time", help="write --for 4h, 90m or 2d")
+    duration_of(text)
     return text
 
 

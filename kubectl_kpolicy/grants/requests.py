@@ -15,7 +15,7 @@ from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session.errors import of_server, refused_by
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
     from controllers.kube import Client
     from engine.errors import EngineError
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.session.identity import Identity
 
 _SLUG_LENGTH = 50
+
+
+def duration_of(text: str) -> timedelta:
+    """Return the length that `--for` names; raises Misuse."""
+    found = length_of(text)
+    if found is None:
+        raise Misuse(f"`{text}` is no length of time", help="write --for 4h, 90m or 2d")
+    return found
 
 
 @record
@@ -139,8 +147,7 @@ async def successor(client: Client, place: tuple[str, str], who: Identity, ask: 
     namespace, name = place
     obj = await client.get(GRANTS, name, namespace)
     earlier, spec = parse_grant(obj), obj["spec"]
-    if length_of(ask.length) is None:
-        raise Misuse(f"`{ask.length}` is no length of time", help="write --for 4h, 90m or 2d")
+    duration_of(ask.length)
     ends = rfc3339.read(str(earlier.status.get("expiresAt") or ""))
     made = Ask(
         policy=earlier.policy,

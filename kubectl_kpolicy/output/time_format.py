@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from engine.lang import rfc3339
@@ -11,7 +11,7 @@ from engine.lang.duration import in_two_units, span
 if TYPE_CHECKING:
     from kubectl_kpolicy.output.rows import Cell
 
-__all__ = ["absolute", "age", "clock", "instant", "left", "length_of", "minute", "span"]
+__all__ = ["absolute", "age", "clock", "instant", "left", "minute", "span"]
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
@@ -61,17 +61,3 @@ def minute(value: Cell, now: datetime) -> str:
 def absolute(value: Cell) -> str:
     """Return an instant in full, RFC 3339 in UTC."""
     return rfc3339.write(value) if isinstance(value, datetime) else ""
-
-
-def length_of(text: str) -> timedelta | None:
-    """Return the length of time that a person wrote: `90s`, `1h30m`, `2d`, `1w`; None when it is none."""
-    amount, total, units = "", 0.0, {"s": 1, "m": _MINUTE, "h": _HOUR, "d": _DAY, "w": 7 * _DAY}
-    for char in text.strip().lower():
-        if char.isascii() and (char.isdigit() or char == "."):
-            amount += char
-        elif char in units and amount.replace(".", "", 1).isdigit() and len(amount) < 10:
-            total += float(amount) * units[char]
-            amount = ""
-        else:
-            return None
-    return timedelta(seconds=total) if text.strip() and not amount and total < 1e10 else None

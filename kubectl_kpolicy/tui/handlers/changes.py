@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from engine.grants import length_of
 from kubectl_kpolicy.actions.registry import Action
 from kubectl_kpolicy.actions.registry import Danger as Level
 from kubectl_kpolicy.grants import form as forms
 from kubectl_kpolicy.output.rows import CLUSTER
-from kubectl_kpolicy.output.time_format import length_of
 from kubectl_kpolicy.tui import commands
 from kubectl_kpolicy.tui.clusters import by_cluster
 from kubectl_kpolicy.tui.modals.danger import Danger, Question

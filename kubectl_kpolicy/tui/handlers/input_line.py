@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from textual.widgets import Input
 
 from engine.errors import EngineError
+from engine.lang import duration
 from kubectl_kpolicy.actions.plugins import plugin_id
 from kubectl_kpolicy.actions.prompt import understand
 from kubectl_kpolicy.cluster.recording import ReplaySource
 from kubectl_kpolicy.cluster.subject import subject_of
 from kubectl_kpolicy.filter import FilterError
-from kubectl_kpolicy.output.time_format import absolute, instant, length_of, span
+from kubectl_kpolicy.output.time_format import absolute, instant, span
 from kubectl_kpolicy.session.config import theme_named
 from kubectl_kpolicy.tui.completing import completions, line_text, said_of, suggestion
 from kubectl_kpolicy.tui.themes import theme_name
@@ -371,7 +372,7 @@ def meant(word: str, past: ReplaySource) -> datetime:
     made = past.recording
     if word in ("start", "end"):
         return made.began_at if word == "start" else made.ended_at
-    length = length_of(word[1:]) if word[:1] in ("+", "-") else None
+    length = duration.length(word[1:]) if word[:1] in ("+", "-") else None
     if length is not None:
         return past.now() + (length if word.startswith("+") else -length)
     found = instant(word) or _clock(word, past.now())

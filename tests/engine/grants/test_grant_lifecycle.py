@@ -35,6 +35,7 @@ from engine.grants.lifecycle import (
     status_of,
     warnings_of,
 )
+from engine.lang import duration
 from engine.parse import parse_policy
 from engine.record import replace
 
@@ -405,6 +406,27 @@ def test_the_exception_covers_that_rule_and_object_until_that_instant():
 def test_a_field_that_cannot_be_read_is_named(field, value):
     with pytest.raises(PolicyError, match=field):
         grant(**{field: value})
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("90s", 90), ("1h30m", 5400), ("1.5h", 5400), ("2d", 172_800), ("1d12h", 129_600), ("1w", 604_800), ("1w2d", 777_600), ("1.5d", 129_600),
+        ("0s", 0), ("0", 0), ("", None), ("h", None), ("5", None), ("5x", None), ("d", None), ("-1h", None), ("-1d", None), ("1.2.3s", None),
+        ("1" * 40 + "s", None), ("99999999w", None), ("soon", None), ("1 h", None),
+    ],
+)  # fmt: skip
+def test_filters_and_grants_read_one_vocabulary_of_lengths_and_grants_want_more_than_nothing(
+    text, seconds
+):
+    found = duration.length(text)
+
+    assert (None if found is None else found.total_seconds()) == seconds
+    assert length_of(text) == (found or None)
+
+
+def test_go_has_no_days_so_policies_have_none():
+    assert duration.parse("1d") is duration.parse("1w") is None
 
 
 @given(st.integers(min_value=1, max_value=400 * 86_400))

@@ -108,6 +108,9 @@ def test_holding_back_says_who_and_why_and_dry_runs_change_nothing(on_stage):
             assert (said.code, f"({tried} dry run)" in said.out) == (0, True), said.err
             policy = await stage.admin.get(CLUSTER_CLEANUP_POLICIES, "old")
             assert not policy["metadata"].get("annotations")
+        for tried in ((), ("--dry-run=client",)):
+            said = await stage.run("root", "cleanup", "postpone", "old", "--for", "soon", "--reason", "audit", *tried, **ADMIN)  # fmt: skip
+            assert (said.code, "`soon` is no length of time" in said.err) == (ExitCode.USAGE, True)
         for verb, key, more in (("pause", "pause", ()), ("postpone", "after", ("--for", "2h")), ("skip", "skip", ())):  # fmt: skip
             said = await stage.run("root", "cleanup", verb, "old", "--reason", "audit", *more, **ADMIN)  # fmt: skip
             assert said.code == 0, said.err

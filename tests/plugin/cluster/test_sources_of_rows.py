@@ -19,7 +19,7 @@ from kubectl_kpolicy.cluster.fetching import Scope, fetch
 from kubectl_kpolicy.cluster.knowledge import Sight, known
 from kubectl_kpolicy.cluster.recording import Recorder, ReplaySource, read_recording
 from kubectl_kpolicy.cluster.sources import LiveSource
-from kubectl_kpolicy.output.time_format import length_of, span
+from kubectl_kpolicy.output.time_format import span
 from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, exception, objects, report, result, ttl_object, world
@@ -382,27 +382,6 @@ def test_a_closed_recording_takes_nothing_more() -> None:
 )  # fmt: skip
 def test_ages_read_as_kubectls(seconds: int, text: str) -> None:
     assert span(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [
-        ("90s", 90),
-        ("1h30m", 5400),
-        ("2d", 172800),
-        ("1.5h", 5400),
-        ("", None),
-        ("h", None),
-        ("5", None),
-        ("5x", None),
-        ("1" * 40 + "s", None),
-        ("1.2.3s", None),
-    ],
-)
-def test_lengths_of_time_are_read(text: str, seconds: float | None) -> None:
-    found = length_of(text)
-
-    assert (None if found is None else found.total_seconds()) == seconds
 
 
 def test_a_server_that_no_longer_answers_is_noticed_though_no_watch_has_ended() -> None:
