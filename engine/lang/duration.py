@@ -7,12 +7,9 @@ including its limits, and writing follows `time.Duration.String`. People write d
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from engine.lang.lazy_regex import regex
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _UNITS: Final = {
     "ns": 1,
@@ -38,7 +35,7 @@ def length(text: str) -> timedelta | None:
     return None if ns is None or ns < 0 else timedelta(microseconds=ns // 1000)
 
 
-def parse(text: str, units: Mapping[str, int] = _UNITS) -> int | None:
+def parse(text: str, units: dict[str, int] = _UNITS) -> int | None:
     """Read a duration in nanoseconds, of Go's units or others; None when the text is none or does not fit 64 bits."""
     negative = text[:1] == "-"
     body = text[1:] if text[:1] in ("-", "+") else text

@@ -7,8 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError
-from engine.lang import imagetext, semver
-from engine.lang.goquote import quote
+from engine.lang import gourl, imagetext, semver
 
 from .encoding import BASE64
 from .signature import Table, fail
@@ -52,12 +51,6 @@ def semver_compare(_env: Env, version: str, wanted: str) -> bool:
 
 # `is_external_url`: whether a URL leads outside (row F-08). Addresses are judged here, names by the caller's look-up.
 
-_SCHEME: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:")
-_PORT: Final = re.compile(r"(?::[0-9]*)?")
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
-_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2})")
-_NOT_IN_HOSTS: Final = re.compile(r"[\x00-\x20\\^`{|}%]")
-_USER: Final = re.compile(r"[A-Za-z0-9._:~!$&'()*+,;=%@-]*")
 _PRIVATE: Final = tuple(
     ipaddress.ip_network(block)
     for block in ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7")
@@ -70,7 +63,9 @@ _LONGEST: Final = 8_192
 )
 def is_external_url(env: Env, url: str) -> bool:
     """Judge the host of a URL. Raises EvaluationError for what is no URL or cannot be looked up."""
-    host = _host(url)
+    if len(url) > _LONGEST:
+        raise EvaluationError("the url is too long")
+    host = gourl.parse(url).hostname
     if not host:
         raise EvaluationError("lookup : no such host")
     return env.is_external_host(host) if _address(host) is None else is_external((host,))
@@ -85,59 +80,6 @@ def is_external(addresses: Iterable[str]) -> bool:
     )
 
 
-def _host(url: str) -> str:
-    """Return the host of a URL without its port; empty where the URL has none."""
-    if len(url) > _LONGEST:
-        raise EvaluationError("the url is too long")
-    shown, _, fragment = url.partition("#")
-    if _CONTROL.search(shown):
-        raise _refused(shown, "net/url: invalid control character in URL")
-    if shown.startswith(":"):
-        raise _refused(shown, "missing protocol scheme")
-    scheme = _SCHEME.match(shown)
-    rest = (shown[scheme.end() :] if scheme else shown).partition("?")[0]
-    host, path = "", rest
-    if rest.startswith("//"):
-        authority, slash, path = rest[2:].partition("/")
-        user, _, place = authority.rpartition("@")
-        host, path = _checked(shown, place), slash + path
-        if not _USER.fullmatch(user):
-            raise _refused(shown, "net/url: invalid userinfo")
-        _check_escapes(shown, user)
-    elif not scheme and ":" in rest.partition("/")[0]:
-        raise _refused(shown, "first path segment in URL cannot contain colon")
-    if path.startswith("/") or not scheme:
-        _check_escapes(shown, path)
-    _check_escapes(url, fragment)
-    return host
-
-
-def _checked(url: str, host: str) -> str:
-    if host.rfind("[") > 0:
-        raise _refused(url, "invalid IP-literal")
-    if host.startswith("["):
-        end = host.rfind("]")
-        if end < 0:
-            raise _refused(url, "missing ']' in host")
-        port, name = host[end + 1 :], host[1:end].partition("%25")[0]
-    else:
-        colon = host.rfind(":")
-        port, name = (host[colon:], host[:colon]) if colon >= 0 else ("", host)
-    if not _PORT.fullmatch(port):
-        raise _refused(url, f"invalid port {quote(port)} after host")
-    _check_escapes(url, host)
-    wrong = _NOT_IN_HOSTS.search(name)
-    if wrong:
-        raise _refused(url, f"invalid character {quote(wrong.group())} in host name")
-    return name
-
-
-def _check_escapes(url: str, text: str) -> None:
-    wrong = _ESCAPE.search(text)
-    if wrong:
-        raise _refused(url, f"invalid URL escape {quote(text[wrong.start() : wrong.start() + 3])}")
-
-
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         address = ipaddress.ip_address(host)
@@ -145,10 +87,6 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
     return mapped or address
-
-
-def _refused(url: str, reason: str) -> EvaluationError:
-    return EvaluationError(f"parse {quote(url)}: {reason}")
 
 
 # `x509_decode`: certificates and requests as Go's structures, RSA keys only (row F-08).

@@ -109,7 +109,8 @@ def test_holding_back_says_who_and_why_and_dry_runs_change_nothing(on_stage):
             policy = await stage.admin.get(CLUSTER_CLEANUP_POLICIES, "old")
             assert not policy["metadata"].get("annotations")
         for tried in ((), ("--dry-run=client",)):
-            said = await stage.run("root", "cleanup", "postpone", "old", "--for", "soon", "--reason", "audit", *tried, **ADMIN)  # fmt: skip
+            words = ("cleanup", "postpone", "old", "--for", "soon", "--reason", "audit", *tried)
+            said = await stage.run("root", *words, **ADMIN)
             assert (said.code, "`soon` is no length of time" in said.err) == (ExitCode.USAGE, True)
         for verb, key, more in (("pause", "pause", ()), ("postpone", "after", ("--for", "2h")), ("skip", "skip", ())):  # fmt: skip
             said = await stage.run("root", "cleanup", verb, "old", "--reason", "audit", *more, **ADMIN)  # fmt: skip

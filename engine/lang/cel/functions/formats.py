@@ -79,7 +79,7 @@ def _label_value(text: str) -> list[str]:
 
 
 def _uri(text: str) -> list[str]:
-    return [] if isinstance(urls.parse(text), urls.Url) else ["invalid URI"]
+    return [] if urls.is_url(text) else ["invalid URI"]
 
 
 def _uuid(text: str) -> list[str]:
