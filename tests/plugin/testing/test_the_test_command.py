@@ -128,6 +128,52 @@ def test_a_misspelt_rule_name_is_excluded_and_fails_when_strict(suite, capsys):
     assert _run(capsys, folder, "--strict")[0] == 1
 
 
+OF_CEL = """\
+apiVersion: policies.kyverno.io/v1
+kind: {kind}
+metadata: {{name: of-cel}}
+spec:
+  matchConstraints: {{resourceRules: [{{apiGroups: [""], apiVersions: [v1], operations: [CREATE], resources: [pods]}}]}}
+  matchConditions: [{{name: c, expression: "{condition}"}}]
+  {work}
+"""
+VALIDATION = "validations: [{expression: has(object.metadata.labels), message: m}]"
+GENERATION = "generate: [{expression: 'true'}]"
+
+
+@pytest.mark.parametrize("named", ["rule: any", "isMutatingPolicy: true", "isValidatingAdmissionPolicy: true"])  # fmt: skip
+def test_the_one_answer_of_a_policy_in_cel_is_found_by_the_policy_s_name_alone(
+    suite, capsys, tmp_path, named
+):
+    folder = suite(
+        f"{{policy: of-cel, {named}, kind: Pod, resources: [good], result: pass}}",
+        f"{{policy: of-cel, {named}, kind: Pod, resources: [bad], result: pass}}",
+    )
+    made = OF_CEL.format(kind="ValidatingPolicy", condition="true", work=VALIDATION)
+    (tmp_path / "policy.yaml").write_text(made)
+
+    code, found = _rows(capsys, folder)
+
+    assert code == 1
+    assert [row["reason"] for row in found["rows"]] == ["Ok", "Want pass, got fail"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "work", "reason"),
+    [("GeneratingPolicy", GENERATION, "Not found"), ("ValidatingPolicy", VALIDATION, "Ok")],
+)
+def test_conditions_that_do_not_hold_leave_no_answer_of_policies_that_generate(
+    suite, capsys, tmp_path, kind, work, reason
+):
+    folder = suite("{policy: of-cel, kind: Pod, resources: [good], result: skip}")
+    made = OF_CEL.format(kind=kind, condition="false", work=work)
+    (tmp_path / "policy.yaml").write_text(made)
+
+    _, found = _rows(capsys, folder)
+
+    assert [row["reason"] for row in found["rows"]] == [reason]
+
+
 def test_no_answer_where_skip_is_expected_is_right_even_when_strict(suite, capsys):
     skip = "{policy: require-team, rule: check, kind: Service, resources: [other], result: skip}"
     assert _run(capsys, suite(skip), "--strict")[0] == 0
