@@ -108,12 +108,8 @@ def _of_cel(grant: Grant, expires_at: datetime) -> Object:
 
 def _rule_names(grant: Grant) -> list[str]:
     """Return the granted rules, with those that autogen makes of them for a controller of Pods."""
-    from engine.autogen import (  # here: the plugin lists grants without it
-        CRON_JOB,
-        CRON_TEMPLATE,
-        TEMPLATE,
-        TEMPLATED,
-    )
+    # here, because the plugin lists grants without it
+    from engine.autogen import CRON_JOB, CRON_TEMPLATE, TEMPLATE, TEMPLATED
 
     rules = list(grant.rules) or ["*"]
     place = CRON_TEMPLATE if grant.kind == CRON_JOB else TEMPLATE

@@ -35,9 +35,8 @@ class Chance:
 
     def _take(self, size: int) -> bytes:
         if len(self._pool) < size:
-            from hashlib import (
-                sha256,
-            )  # here, because loading OpenSSL takes longer than most policies
+            # here, because loading OpenSSL takes longer than most policies
+            from hashlib import sha256
 
             if not isinstance(self._seed, bytes):
                 self._seed = self._seed()
