@@ -123,7 +123,7 @@ class NobodyToAsk:
     def confirm(self, findings: Any) -> None:
         pass
 
-    async def resolve(self, lookups: Any) -> dict[Any, Answer]:
+    async def resolve(self, lookups: Any, tenant: str = "") -> dict[Any, Answer]:
         return {one: Answer.failed("nobody to ask") for one in lookups}
 
 

@@ -141,7 +141,9 @@ VALIDATION = "validations: [{expression: has(object.metadata.labels), message: m
 GENERATION = "generate: [{expression: 'true'}]"
 
 
-@pytest.mark.parametrize("named", ["rule: any", "isMutatingPolicy: true", "isValidatingAdmissionPolicy: true"])  # fmt: skip
+@pytest.mark.parametrize(
+    "named", ["rule: any", "isMutatingPolicy: true", "isValidatingAdmissionPolicy: true"]
+)
 def test_the_one_answer_of_a_policy_in_cel_is_found_by_the_policy_s_name_alone(
     suite, capsys, tmp_path, named
 ):
