@@ -89,11 +89,11 @@ def _perform(args: argparse.Namespace, name: str, action: str) -> int:
     from .selection import meant
 
     listing = listing_of("cleanup")
+    if name == "postpone":
+        duration_of(args.length)
     world, now = read_world(
         list_request(args), replace(listing, wants=(*listing.wants, "validatingwebhooks"))
     )
-    if name == "postpone":
-        duration_of(args.length)
     every = listing.rows(world, now)
     rows = _held_back(name, meant(args.names, every))
     check_engine(world, name, rows)

@@ -24,7 +24,8 @@ def load_all(
     """Return every document of a text that is not empty, in order.
 
     Text that begins as JSON and is JSON takes a fast path with the same results. Where `strict`, a key that appears twice in one
-    mapping is an error; otherwise its last value counts, and documents of YAML tell where it stands. Raise DocumentError, and nothing else, for what cannot be read.
+    mapping is an error; otherwise its last value counts, and documents of YAML tell where it stands. Raise DocumentError, and
+    nothing else, for what cannot be read.
     Exceptions to sigs.k8s.io/yaml: escaped surrogate pairs are accepted in JSON, nesting and alias expansion end at `limits`.
     """
     if len(text) > limits.size:
