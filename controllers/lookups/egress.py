@@ -103,11 +103,12 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """An answer of any status, with its whole body."""
+    """An answer of any status, with its whole body; `is_elsewhere` where a redirection to another origin led to it."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes = field(repr=False)
+    is_elsewhere: bool
 
 
 class Gate:
@@ -203,7 +204,8 @@ class Gate:
                 ssl=trust,
             ) as response:
                 body = await _read(response.content.iter_any(), limit)
-                return Received(response.status, response.headers, body)
+                is_elsewhere = url.origin() != URL(request.url).origin()
+                return Received(response.status, response.headers, body, is_elsewhere)
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise _translated(url.host or "", error) from error
 

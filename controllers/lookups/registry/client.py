@@ -120,7 +120,8 @@ class Registry:
         scope = f"repository:{place.repository}:pull"
         header = self._tokens.known(place.host, scope, credential)
         received = await self._ask(url, accept, header, limit, place)
-        if received.status == 401:
+        # whom a registry sends us to does not say who is given the registry's credential
+        if received.status == 401 and not received.is_elsewhere:
             challenge = received.headers.get("WWW-Authenticate", "")
             header = await self._tokens.answer(
                 challenge, place.host, scope, credential, is_plain=is_plain

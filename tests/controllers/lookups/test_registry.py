@@ -166,6 +166,23 @@ def test_a_blob_may_lie_elsewhere_and_is_fetched_without_credentials() -> None:
     run(scenario())
 
 
+def test_whom_a_registry_redirects_to_names_no_server_that_gets_its_credential() -> None:
+    async def scenario() -> None:
+        thief = FakeRegistry(user="nobody:x")
+        async with serving(thief.handle) as other:
+            thief.server = other
+            fake = FakeRegistry(user=USER, elsewhere=other.address)
+            async with registry(fake) as images:
+                images._registry._keychain = keychain(fake.host)
+                fake.image("v1")
+                with pytest.raises(OutsideError, match="does not let us read"):
+                    await images.image(ImageLookup(f"{fake.host}/acme/app:v1"))
+                assert [seen[1] for seen in other.requests if "/token" in seen[1]] == []
+                assert [seen[2].get("Authorization") for seen in other.requests] == [None]
+
+    run(scenario())
+
+
 def test_a_registry_on_a_refused_address_is_not_asked() -> None:
     async def scenario() -> None:
         fake = FakeRegistry()
