@@ -76,11 +76,11 @@ def body_digest(obj: Object) -> str:
 def violation_of(obj: Object, misses: Iterable[tuple[str, str]], rules: Iterable[Rule] = ()) -> str:
     """Return the fingerprint of what is wrong with an object, from (rule, path) of each miss; raises LimitError as `body_digest`.
 
-    Labels and annotations count where one of `rules`, which are those missed, looks at such.
+    Of the metadata those parts count that one of `rules`, which are those missed, looks at.
     """
     metadata, texts = part(obj, "metadata"), [_texts_of(rule) for rule in rules]
     shown = {
-        "labels": metadata.get("labels"),
+        **{key: metadata.get(key) for key in ("labels", "finalizers", "ownerReferences")},
         "annotations": {
             key: value
             for key, value in part(metadata, "annotations").items()
@@ -110,10 +110,11 @@ def _at(obj: Object, path: str) -> Any:
 # Whether an update leaves a violation as it was: what may be forgiven where the rule's exceptions are to be asked for.
 #
 # A rule reports its first miss only. So everything has to stay but what no violation of this rule can lie in: status, and of
-# labels, annotations and the number of replicas those that the rule does not look at. Otherwise one admitted violation would let
-# all later ones of the same object through.
+# labels, annotations, finalizers, owners and the number of replicas those that the rule does not look at. Otherwise one admitted
+# violation would let all later ones of the same object through. What is being deleted only loses finalizers.
 
 _UNRELATED: Final = frozenset({"match", "exclude", "name"})
+_UNREAD: Final = ("label", "annotation", "finalizer", "ownerReference", "replicas")
 _WHOLE: Final = re.compile(
     r"\b(?:request|object|oldObject|metadata|spec)\b(?!\s*\.\s*\\?[\"A-Za-z_])"
 )
@@ -126,7 +127,9 @@ def is_left_as_it_was(before: Object, after: Object, forgiven: Forgiven, rule: R
     What is nested too deeply to be compared is not known to be the same.
     """
     texts = None if rule is None else _texts_of(rule)
-    unread = {word for word in ("label", "annotation", "replicas") if not _reads(texts, word)}
+    unread = {word for word in _UNREAD if not _reads(texts, word)}
+    if "deletionTimestamp" in part(before, "metadata"):
+        unread.add("finalizer")
     try:
         old = _violation(before, forgiven.before, unread)
         return old == _violation(after, forgiven.now, unread)

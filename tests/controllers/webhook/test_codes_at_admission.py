@@ -293,6 +293,33 @@ def test_a_code_does_not_cover_another_label_that_the_same_rule_would_refuse(
     run(play, policies=(made_of,))
 
 
+NODE = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "other"),
+    [("ownerReferences", NODE, {**NODE, "uid": "v"}), ("finalizers", "bad.io/a", "bad.io/b")],
+)
+def test_a_code_does_not_cover_other_owners_or_finalizers_that_the_same_rule_would_refuse(
+    name: str, first: Any, other: Any
+):
+    key = f"{{{{ request.object.metadata.{name} || `[]` | length(@) }}}}"
+    none = {"conditions": {"any": [{"key": key, "operator": "GreaterThan", "value": 0}]}}
+    made_of = policy()
+    made_of["spec"]["rules"][0]["validate"] = {"failureAction": "Enforce", "message": "no", "deny": none}  # fmt: skip
+
+    def having(*listed: Any) -> dict[str, Any]:
+        return {**pod(), "metadata": {**pod()["metadata"], name: list(listed)}}
+
+    async def play(made: Gate) -> None:
+        code = await made.offered(having(first))
+        answer = await made.ask(with_code(code, obj=having(first, other)))
+        assert (answer["allowed"], made.uses()) == (False, [])
+        assert (await made.ask(with_code(code, obj=having(first))))["allowed"]
+
+    run(play, policies=(made_of,))
+
+
 @pytest.mark.parametrize(
     "user",
     [{"username": "system:serviceaccount:ci:bot"}, {"username": "system:node:n1"}, {"username": "system:admin"}],

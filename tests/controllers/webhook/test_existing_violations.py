@@ -255,6 +255,36 @@ def test_labels_and_annotations_count_where_the_rule_looks_at_them():
     run(play_of(False, False), policies=(denying("{{ request.object.metadata | to_string(@) }}"),))
 
 
+def test_finalizers_and_owners_count_where_the_rule_looks_at_them_and_finalizers_of_what_is_going_do_not():
+    node = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u"}
+    old = labelled(stored(), finalizers=["bad/a", "bad/b"], ownerReferences=[node])
+    going = labelled(old, deletionTimestamp="2026-01-01T00:00:00Z")
+
+    def play_of(*allowed: bool) -> Any:
+        async def play(made: Gate) -> None:
+            found = [
+                (await updated(made, before, labelled(before, **change)))["allowed"]
+                for before, change in (
+                    (old, {"finalizers": ["bad/a", "bad/b", "bad/c"]}),
+                    (old, {"ownerReferences": [node, {**node, "uid": "v"}]}),
+                    (going, {"finalizers": ["bad/a"]}),
+                )
+            ]
+            assert tuple(found) == allowed
+
+        return play
+
+    for name, allowed in (
+        ("finalizers", (False, True, True)),
+        ("ownerReferences", (True, False, True)),
+        ("name", (True, True, True)),
+    ):
+        key = f"{{{{ request.object.metadata.{name} | to_string(@) }}}}"
+        condition = {"key": key, "operator": "NotEquals", "value": "ok"}
+        rule = for_kind("Pod", {"message": "m", "deny": {"conditions": {"any": [condition]}}})
+        run(play_of(*allowed), policies=(rule,))
+
+
 def test_controllers_of_kubernetes_go_on_with_what_was_let_in_and_nobody_else_does():
     names = {
         "system:kube-controller-manager": True,
