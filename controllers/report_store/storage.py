@@ -11,8 +11,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from controllers.kube import Clock, KubeError, NotFound
 
@@ -93,10 +92,6 @@ class Storage:
     async def changes(self, after: int, most: int) -> list[Change]:
         """Return the changes after a version, in order; raises Gone where some of them are forgotten, StorageError."""
         return await self._read(lambda session: changes_after(session, after, most))
-
-    async def days(self, namespace: str | None, since: str) -> list[tuple[str, ...]]:
-        """Return (day, severity, result, number) at the end of each day since one, of a namespace or (None) of all."""
-        return await self._read(lambda session: levels(session, namespace, since))
 
     # Writes.
 
@@ -231,23 +226,6 @@ def _forget(session: Session, oldest: int) -> None:
 
 
 KEPT_DAYS: Final = 400
-
-
-def levels(session: Session, namespace: str | None, since: str) -> list[tuple[Any, ...]]:
-    """Return (day, severity, result, number) at the end of each day on which something changed, and at the end of `since`."""
-    where, values = ("namespace = ? AND", [namespace]) if namespace is not None else ("", [])
-    day = "CASE WHEN day < ? THEN ? ELSE day END"
-    rows = session.rows(
-        f"SELECT {day} AS at, severity, result, SUM(delta) FROM history WHERE {where} 1 = 1 GROUP BY 1, severity, result ORDER BY 1",  # noqa: S608 - only words of ours
-        [since, since, *values],
-    )
-    now: dict[tuple[str, str], int] = {}
-    found: list[tuple[Any, ...]] = []
-    for at, group in groupby(rows, key=lambda row: row[0]):
-        for _, severity, result, delta in group:
-            now[severity, result] = now.get((severity, result), 0) + int(delta)
-        found += [(at, *key, number) for key, number in sorted(now.items()) if number]
-    return found
 
 
 def fold(session: Session, now: datetime) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -20,10 +21,10 @@ from tests.controllers.kube.fake import FakeClient
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable
-    from pathlib import Path
 
     from controllers.report_store.database import Database
 
+DOCUMENTED = Path(__file__).parents[3] / "docs" / "report-store.md"
 WRITER = "system:serviceaccount:kyverno:kyverno-reports-controller"
 REPORTS = "/apis/wgpolicyk8s.io/v1alpha2"
 OPEN = "/apis/openreports.io/v1alpha1"
@@ -82,6 +83,13 @@ class Stage:
         status, found = await self.ask("POST", f"{REPORTS}/{place}", made)
         assert status == 201, found
         return found
+
+    async def by_day(self, namespace: str) -> list[tuple[Any, ...]]:
+        """Return what the query of the documentation finds."""
+        sql = DOCUMENTED.read_text().split("```sql\n")[1].split("```")[0].replace("'shop'", "?")
+        return await self.storage.within(
+            lambda session: [tuple(row) for row in session.rows(sql, (namespace,))]
+        )
 
     @asynccontextmanager
     async def watch(

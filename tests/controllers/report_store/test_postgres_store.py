@@ -68,7 +68,7 @@ def test_pages_selectors_and_history_are_those_of_the_store_in_a_file(database: 
             _, red = await store.ask("GET", ALL, labelSelector="team in (red, green),team!=blue")
             assert [one["metadata"]["name"] for one in red["items"]] == ["a", "b"]
             day = store.clock.now().date().isoformat()
-            assert await store.storage.days("shop", day) == [(day, "high", "fail", 3)]
+            assert await store.by_day("shop") == [(day, "high", "fail", 3)]
             await store.clock.advance(3600)
             await store.storage.forget()
             assert (await store.ask("GET", ALL, limit="2", **token))[0] == 410
@@ -131,7 +131,7 @@ def test_a_kill_of_the_server_loses_nothing_that_was_acknowledged(
             assert len(kept - set(acknowledged)) <= 8
             assert (await store.ask("POST", SHOP, report("after")))[0] == 201
             day = store.clock.now().date().isoformat()
-            assert await store.storage.days("shop", day) == [(day, "", "fail", len(kept))]
+            assert await store.by_day("shop") == [(day, "", "fail", len(kept))]
 
     asyncio.run(play())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from contextlib import closing
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pytest
@@ -394,7 +395,7 @@ def test_a_list_of_one_namespace_takes_no_report_of_another_and_a_dry_run_keeps_
     asyncio.run(play())
 
 
-def test_history_tells_the_level_at_the_end_of_each_day(tmp_path: Path) -> None:
+def test_the_documented_query_tells_the_results_at_the_end_of_each_day(tmp_path: Path) -> None:
     async def play() -> None:
         async with staged(tmp_path) as store:
             await store.clock.advance(-store.clock.now().timestamp() % 86400)
@@ -407,22 +408,18 @@ def test_history_tells_the_level_at_the_end_of_each_day(tmp_path: Path) -> None:
             second = store.clock.now().date().isoformat()
             await store.ask("DELETE", f"{SHOP}/a")
             await store.create("shop", report("c", ("ask", "fail", "low")))
-            assert await store.storage.days("shop", first) == [
+            assert await store.by_day("shop") == [
                 (first, "high", "fail", 1),
                 (first, "high", "pass", 1),
-                (second, "low", "fail", 1),
-            ]
-            assert await store.storage.days(None, second) == [
-                (second, "high", "fail", 1),
+                (second, "high", "fail", 0),
+                (second, "high", "pass", 0),
                 (second, "low", "fail", 1),
             ]
             await store.clock.advance(500 * 86400)
             await store.storage.forget()
-            late = store.clock.now().date().isoformat()
-            assert await store.storage.days(None, late) == [
-                (late, "high", "fail", 1),
-                (late, "low", "fail", 1),
-            ]
+            oldest = (store.clock.now() - timedelta(days=400)).date().isoformat()
+            assert await store.by_day("shop") == [(oldest, "low", "fail", 1)]
+            assert await store.by_day("bank") == [(oldest, "high", "fail", 1)]
 
     asyncio.run(play())
 
