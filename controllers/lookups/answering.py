@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Protocol
-from weakref import WeakValueDictionary
 
 from controllers.kube.errors import NotFound
 from engine import evaluate
 from engine.errors import EngineError
 
 from .errors import MissingError
+from .room import Overloaded, Room
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 
     from engine.images import ImageData
     from engine.model import Json
@@ -48,58 +47,6 @@ _SLOW = (*_SHARED, evaluate.HostLookup, evaluate.GlobalLookup)
 """Questions whose answers others are in no hurry to give; they wait for each other, and the cluster's for none of them."""
 
 _TOO_MANY = evaluate.Answer.failed("too many questions to the outside wait for an answer; try again later")  # fmt: skip
-
-
-class Overloaded(Exception):  # noqa: N818 - it names the state, as asyncio's own QueueFull does
-    """There is no room to wait."""
-
-
-class Room:
-    """Places for so much at once and a bounded queue before them.
-
-    Of the places no tenant gets more than a quarter, of the queue no more than half, so that what waits long for one of them does
-    not make all others wait. Who names no tenant is alone and may have it all.
-    """
-
-    def __init__(self, places: int, waiting: int) -> None:
-        self._places = asyncio.Semaphore(places)
-        self._most, self._most_waiting = places, waiting
-        self._shares: WeakValueDictionary[str, _Share] = WeakValueDictionary()
-        self.waiting = 0
-
-    @asynccontextmanager
-    async def place(self, tenant: str = "") -> AsyncIterator[None]:
-        """Hold a place; raises Overloaded where too many wait for one."""
-        share = self._shares.get(tenant)
-        if share is None:
-            share = self._shares[tenant] = _Share(max(1, self._most // 4) if tenant else self._most)
-        waits = share.places.locked() or self._places.locked()
-        most = max(1, self._most_waiting // 2) if tenant else self._most_waiting
-        if waits and (share.waiting >= most or self.waiting >= self._most_waiting):
-            raise Overloaded
-        self.waiting, share.waiting = self.waiting + waits, share.waiting + waits
-        try:
-            await share.places.acquire()
-            try:
-                await self._places.acquire()
-            except BaseException:
-                share.places.release()
-                raise
-        finally:
-            self.waiting, share.waiting = self.waiting - waits, share.waiting - waits
-        try:
-            yield
-        finally:
-            self._places.release()
-            share.places.release()
-
-
-class _Share:
-    """What one tenant has of a room."""
-
-    def __init__(self, places: int) -> None:
-        self.places = asyncio.Semaphore(places)
-        self.waiting = 0
 
 
 class ImageSource(Protocol):

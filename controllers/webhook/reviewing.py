@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from controllers.kube import Client, Clock, KubeError, NotFound
 from controllers.kube.kinds import NAMESPACES
-from controllers.lookups.answering import Overloaded, Room
+from controllers.lookups.room import Overloaded, Room
 from controllers.runtime.bounded_evaluation import PROCESS, BoundedEvaluator, tenant_of
 from controllers.runtime.entropy import seed_of
 from controllers.runtime.evaluating import Resolver, evaluate_with

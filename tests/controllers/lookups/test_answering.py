@@ -7,10 +7,11 @@ import asyncio
 import pytest
 
 from controllers.kube import Discovery, KubeError
-from controllers.lookups.answering import MOST_ASKED, Lookups, Overloaded, Room
+from controllers.lookups.answering import MOST_ASKED, Lookups
 from controllers.lookups.assembling import for_cluster, for_person
 from controllers.lookups.cluster import ClusterSource
 from controllers.lookups.egress import Gate
+from controllers.lookups.room import Overloaded, Room
 from engine.evaluate import (
     Answer,
     ApiCallLookup,

@@ -11,9 +11,12 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from kpolicy_sandbox.custom.definitions import STORAGE
 from kpolicy_sandbox.errors import ApiError
+from kpolicy_sandbox.objects.strategies import CRD_FINALIZER
 
-from . import custom, garbage, namespaces, pods, roles, workloads
+from . import garbage, namespaces, pods, roles, workloads
+from .writing import change, delete, set_status
 
 if TYPE_CHECKING:
     from kpolicy_sandbox.cluster import Cluster
@@ -24,6 +27,39 @@ Place = tuple[str, str, str]
 Controller = Callable[["Cluster", Object], Awaitable[datetime | None]]
 _LOG = logging.getLogger(__name__)
 _SHORTEST, _LONGEST = 0.25, 30.0
+_BY = "crd-controller"
+
+
+async def _definition(cluster: Cluster, definition: Object) -> None:
+    """Keep the status of a CRD; delete the objects of one that is to go, and let it go when none is left."""
+    spec = definition["spec"]
+    if not definition["metadata"].get("deletionTimestamp"):
+        set_status(cluster, STORAGE, definition, _status_of(definition))
+        return
+    storage = f"{spec['group']}/{spec['names']['plural']}"
+    resource = cluster.registry.by_storage(storage)
+    for obj in cluster.store.list(storage) if resource else ():
+        if not obj["metadata"].get("deletionTimestamp") and resource:
+            await delete(cluster, resource, obj, by=_BY)
+    if cluster.store.list(storage) and resource:
+        return
+    crds = cluster.resource("apiextensions.k8s.io", "customresourcedefinitions")
+
+    def make(held: Object) -> Object:
+        kept = [one for one in held["metadata"].get("finalizers") or () if one != CRD_FINALIZER]
+        return {**held, "metadata": {**held["metadata"], "finalizers": kept}}
+
+    await change(cluster, crds, definition, make, by=_BY)
+
+
+def _status_of(definition: Object) -> Object:
+    spec, status = definition["spec"], definition.get("status") or {}
+    stored = list(status.get("storedVersions") or ())
+    stored += [
+        one["name"] for one in spec["versions"] if one.get("storage") and one["name"] not in stored
+    ]
+    return {**status, "acceptedNames": spec["names"], "storedVersions": stored}
+
 
 CONTROLLERS: dict[str, Controller] = {
     "/namespaces": namespaces.reconcile,
@@ -33,7 +69,7 @@ CONTROLLERS: dict[str, Controller] = {
     "apps/statefulsets": workloads.stateful_set,
     "apps/daemonsets": workloads.daemon_set,
     "batch/jobs": workloads.job,
-    "apiextensions.k8s.io/customresourcedefinitions": custom.reconcile,
+    "apiextensions.k8s.io/customresourcedefinitions": _definition,
     "rbac.authorization.k8s.io/clusterroles": roles.reconcile,
 }
 

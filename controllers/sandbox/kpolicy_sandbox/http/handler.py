@@ -6,21 +6,24 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import orjson
 from aiohttp import web
 
 from kpolicy_sandbox import errors
 from kpolicy_sandbox.access.identity import authenticate
 from kpolicy_sandbox.access.rbac import Question, demand
 from kpolicy_sandbox.call import Call, User
+from kpolicy_sandbox.objects.patches import APPLY, JSON_PATCH, MERGE, STRATEGIC
 from kpolicy_sandbox.objects.read import Page, selector_of, watch
+from kpolicy_sandbox.schema.protobuf import MAGIC, MEDIA_TYPE, decode
 
 from . import answers, nonresource
-from .bodies import decoded
 from .resources import Body, act
 from .subresources import act_below
 
 if TYPE_CHECKING:
     from kpolicy_sandbox.cluster import Cluster
+    from kpolicy_sandbox.kinds import Registry
 
 _LOG = logging.getLogger(__name__)
 _HOSTS = {"127.0.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"}
@@ -112,7 +115,7 @@ class Handler:
     async def _body(self, request: web.Request) -> Body:
         raw = await request.read()
         content_type = request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        return Body(decoded(raw, content_type, self.cluster.registry), content_type)
+        return Body(_decoded(raw, content_type, self.cluster.registry), content_type)
 
 
 def _check_host(request: web.Request) -> None:
@@ -162,6 +165,56 @@ async def _watch(call: Call, request: web.Request) -> web.StreamResponse:
         shown = obj if kind == "ERROR" else answers.object_in(form, call, obj)
         await stream.write(answers.encoded({"type": kind, "object": shown}))
     return stream
+
+
+# Request bodies: JSON, YAML or Kubernetes' protobuf, whatever the client calls it, decoded to plain values.
+
+
+_YAML = {"application/yaml", APPLY}
+_JSON = {"", "application/json", "application/octet-stream", JSON_PATCH, MERGE, STRATEGIC}
+
+
+def _decoded(raw: bytes, content_type: str, registry: Registry) -> Any:
+    """Return what a body holds, None for an empty one. ApiError 400 or 415 for one that cannot be read."""
+    if not raw:
+        return None
+    if content_type == MEDIA_TYPE or raw.startswith(MAGIC):
+        return decode(raw, lambda version, kind: _type_of(registry, version, kind))
+    if content_type in _YAML:
+        return _yaml(raw)
+    if content_type not in _JSON:
+        raise errors.unsupported_media(f"application/json, application/yaml, {MEDIA_TYPE}")
+    try:
+        return orjson.loads(raw)
+    except ValueError as error:
+        raise errors.bad_request(f"the body of the request is not JSON: {error}") from error
+
+
+def _yaml(raw: bytes) -> Any:
+    from .yaml import load
+
+    try:
+        return load(raw)
+    except ValueError as error:
+        raise errors.bad_request(f"the body of the request is not YAML: {error}") from error
+
+
+_OTHERS = {
+    ("meta.k8s.io/v1", "DeleteOptions"): "meta.v1.DeleteOptions",
+    ("v1", "DeleteOptions"): "meta.v1.DeleteOptions",
+    ("policy/v1", "Eviction"): "policy.v1.Eviction",
+    ("autoscaling/v1", "Scale"): "autoscaling.v1.Scale",
+    ("authentication.k8s.io/v1", "TokenRequest"): "authentication.v1.TokenRequest",
+    ("v1", "Binding"): "core.v1.Binding",
+}
+
+
+def _type_of(registry: Registry, api_version: str, kind: str) -> str:
+    if named := _OTHERS.get((api_version, kind)):
+        return named
+    group, _, version = api_version.rpartition("/")
+    resource = registry.by_kind(group, version, kind)
+    return resource.type if resource else ""
 
 
 # Takes a URL path apart the way Kubernetes does: group, version, namespace, resource, name, subresource.
