@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 ME = "request.userInfo.username"
 _CREATE, _UPDATE = "oldObject == null", "oldObject != null"
 _STATES: Final = ("oldObject", "object")
+_KEPT = f"({_UPDATE} && object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences)"
 _DECISIONS = "(has(object.spec.decisions) ? object.spec.decisions : [])"
 _BEFORE = "(has(oldObject.spec.decisions) ? oldObject.spec.decisions : [])"
 _CLAIMED = "object.spec.?groups.orValue([])"
@@ -80,8 +81,9 @@ def _grants() -> Object:
              "nobody approves an own request"),
             (f"{_CREATE} || {added}.all(d, d.verdict != 'approve' || !{ME}.startsWith('system:serviceaccount:'))",
              "a service account cannot approve"),
-            *_acting(f"{_CREATE} || {added}.all(d, d.verdict != 'approve')", "oldObject.spec.requester",
-                     "object.metadata.namespace"),
+            *_acting(f"{_CREATE} || {added}.all(d, d.verdict != 'approve')", "oldObject.spec.requester", "object.metadata.namespace"),
+            # what is owned goes with its owner, and with it how long ago the last such grant ended
+            (f"!has(object.metadata.ownerReferences) || {_KEPT} || {_MAY_DELETE}", "only who may delete a grant may give it owners"),
         ],
     )  # fmt: skip
 
@@ -171,14 +173,12 @@ def _exceptions(namespace: str) -> Object:
         "kpolicy-granted-exceptions",
         _EXCEPTIONS,
         [
-            (f"({carried}) || {_is(namespace, Job.GRANTS)}",
-             "an exception by grant is made from its grant; ask for one"),
+            (f"({carried}) || {_is(namespace, Job.GRANTS)}", "an exception by grant is made from its grant; ask for one"),
             (f"{_CREATE} || {before} == '' || ({after} != '' && timestamp({after}) <= timestamp({before}))",
              "the end of a granted exception can only come nearer; extend the grant instead"),
             (f"{_CREATE} || object.metadata.?annotations[?'{vocabulary.GRANT}'] == oldObject.metadata.?annotations[?'{vocabulary.GRANT}']",
              "a granted exception stays with its grant"),
-            (f"{_CREATE} || object.metadata.?ownerReferences == oldObject.metadata.?ownerReferences || {ME} == '{_COLLECTOR}'",
-             "a granted exception stays with its grant"),
+            (f"{_CREATE} || {_KEPT} || {ME} == '{_COLLECTOR}'", "a granted exception stays with its grant"),
             (f"{_CREATE} || object.metadata.?annotations[?'{vocabulary.USES}'] == oldObject.metadata.?annotations[?'{vocabulary.USES}']",
              "how often a granted exception may be used stays as it is"),
             (f"{_CREATE} || object.spec == oldObject.spec",

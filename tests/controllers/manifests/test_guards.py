@@ -37,7 +37,8 @@ def grant(*decisions, **changes):
         "requester": "ada", "requesterGroups": ["shop"], "policy": "no-root", "rules": ["a"],
         "target": {"kind": "Pod", "name": "web"}, "duration": "1h", "reason": "because", **changes,
     }  # fmt: skip
-    return {"spec": {**spec, "decisions": list(decisions)} if decisions else spec}
+    decided = {"decisions": list(decisions)} if decisions else {}
+    return {"metadata": {}, "spec": {**spec, **decided}}
 
 
 def vote(by, verdict="approve", **more):

@@ -166,6 +166,30 @@ def test_nobody_agrees_to_the_request_of_a_service_account_that_he_may_act_as(
     run(tmp_path, test)
 
 
+def test_only_who_may_delete_a_grant_gives_it_owners_with_which_it_goes(tmp_path: Path) -> None:
+    async def test(api: Api) -> None:
+        await guarded(api)
+        _, made = await api("POST", MAPS, config_map("c"))
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c"}
+        owners = {"ownerReferences": [{**owner, "uid": made["metadata"]["uid"]}]}
+        verbs = (("kpolicy.io", "grants", verb) for verb in ("create", "patch"))
+        await allow(api, "ask", *verbs, to=("cyd",))
+        cyd, ada = api.as_("cyd"), api.as_("ada")
+        owned = {**grant("cyd"), "metadata": {"name": "web", **owners}}
+        assert (await cyd("POST", GRANTS, owned))[0] == 403
+        assert (await cyd("POST", GRANTS, grant("cyd")))[0] == 201
+        for who, body, status in (
+            (cyd, {"metadata": owners}, 403),
+            (ada, {"metadata": owners}, 200),
+            (cyd, {"spec": {"decisions": [{"by": "cyd", "verdict": "withdraw"}]}}, 200),
+            (cyd, {"metadata": {"ownerReferences": None}}, 200),
+        ):
+            found, answer = await who("PATCH", f"{GRANTS}/web", body, Content_Type=MERGE)
+            assert found == status, answer
+
+    run(tmp_path, test)
+
+
 OF_GROUP: dict[str, dict[str, Any]] = {
     "kyverno.io/v2": {"exceptions": [{"policyName": "p", "ruleNames": ["r"]}], "match": {"any": [{"resources": {"kinds": ["Pod"]}}]}},
     "policies.kyverno.io/v1": {"policyRefs": [{"name": "p", "kind": "ValidatingPolicy"}], "expiresAt": "2026-11-21T12:00:00Z"},
