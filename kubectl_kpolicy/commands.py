@@ -15,38 +15,36 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROGRAM = "kubectl kpolicy"
-DESCRIPTION = (
-    "Kyverno's classic policies: on files, in a cluster, and in a console for the work around them."
-)
+DESCRIPTION = "Kyverno policies in files, pipelines and clusters, and a console for violations, exceptions, one-time codes and clean-ups."
 COMMANDS = {
-    "apply": "apply policies to resources and print what they decide",
+    "apply": "apply policies to resources and print the results",
     "test": "run test files (kyverno-test.yaml) below the given paths",
-    "lint": "check policies for mistakes before a cluster sees them",
-    "check": "check files against policies and exceptions, those of a cluster by default",
-    "explain": "show why a policy decides as it does for an object",
-    "jp": "try JMESPath expressions with the functions policies have",
-    "cel": "try CEL expressions with the functions policies have",
+    "lint": "check policies for mistakes before they reach a cluster",
+    "check": "check files against policies and exceptions, of a cluster by default",
+    "explain": "explain step by step what policies decide about an object",
+    "jp": "try JMESPath expressions with the functions of policies",
+    "cel": "try CEL expressions with the functions of policies",
     "create": "print a new exception, test, values or user-info file",
     "sign": "sign manifests",
     "verify": "verify the signatures of manifests",
-    "install": "print what runs kpolicy in a cluster, for kubectl apply",
-    "uninstall": "remove what install brought, webhooks first",
-    "break-glass": "take kpolicy's own webhooks out of the way, so that a cluster works again",
-    "tui": "the console: violations, grants, codes, clean-ups and audit in a terminal",
-    "status": "the state of policies, grants and clean-ups in a few numbers",
-    "violations": "what fails which policy, and what was denied",
-    "policies": "which policies are in force, and how their results count",
-    "exceptions": "who is let through until when, and what is wrong with that",
-    "grant": "time-boxed exceptions: ask, approve, extend, end, list",
-    "otp": "one-time codes: issue, list, make void, redeem",
-    "cleanup": "what will be deleted when; preview, postpone, skip, pause",
-    "audit": "who did what: read, check and export the records",
-    "report": "violations, grants or compliance as a file for others",
-    "whoami": "who you are to the cluster, and what you may do",
+    "install": "print the manifests that run kpolicy in a cluster",
+    "uninstall": "remove what install added, webhooks first",
+    "break-glass": "remove kpolicy's webhooks in an emergency, so that the cluster works again",
+    "tui": "open the console: violations, grants, codes, clean-ups and audit",
+    "status": "summarise policies, violations, grants and clean-ups",
+    "violations": "list policy violations and denied requests",
+    "policies": "list policies and their results",
+    "exceptions": "list, audit and prune policy exceptions",
+    "grant": "request, approve, extend, end and list time-boxed exceptions",
+    "otp": "issue, redeem, void and list one-time codes",
+    "cleanup": "list, preview, postpone, skip and pause scheduled deletions",
+    "audit": "read, verify and export the audit trail",
+    "report": "export violations, grants or compliance to a file",
+    "whoami": "show who you are to the cluster and what you may do",
     "doctor": "check what policies, grants and the console depend on",
-    "config": "the configuration file: view, locate, validate, init",
-    "spec": "commands, flags and exit codes for machines",
-    "sandbox": "an API server of your own on this machine, to try policies in",
+    "config": "view, locate, validate or create the configuration file",
+    "spec": "print all commands, flags and exit codes for machines",
+    "sandbox": "run an API server on this machine to try policies in",
     "version": "print the version",
     "completion": "print a completion script for a shell",
 }
@@ -55,9 +53,9 @@ COLORS = ("auto", "always", "never")
 OPTIONS = (("-h, --help", "show this help message and exit"), ("--version", "print the version"))
 EVERYWHERE = {
     "--color": "colours; NO_COLOR is honoured",
-    "-v, --verbose": "say more on standard error",
-    "-q, --quiet": "say nothing but results and errors",
-    "--non-interactive": "ask nothing: fail where something would have to be typed",
+    "-v, --verbose": "print more on standard error",
+    "-q, --quiet": "print only results and errors",
+    "--non-interactive": "never prompt: fail where input would be needed",
 }
 """The flags of every command, as they are written, and what they do."""
 _COLUMN, _FEWEST = 24, 11
@@ -86,7 +84,7 @@ def help_text() -> str:
             "",
             description(),
             "",
-            "options:",
+            "flags:",
             *(line for flag, text in OPTIONS for line in _flag(flag, text)),
             "",
             "flags of every command:",

@@ -40,36 +40,36 @@ class Choice:
 
     namespace: str = _said(NAMESPACE, "namespace of the controllers")
     image: str = _said(IMAGE, "image of the controllers, best by digest: NAME@sha256:DIGEST")
-    replicas: int = _said(3, "how many controllers run")
-    flags: tuple[str, ...] = _said((), "one more flag of the controllers, such as --omitEvents=PolicyApplied")  # fmt: skip
-    cpu: str = _said("100m", "processor time that each replica asks for")
-    memory: str = _said("128Mi", "memory that each replica asks for")
-    memory_limit: str = _said("512Mi", "memory beyond which a replica is ended")
-    pull_secrets: tuple[str, ...] = _said(
-        (), "a Secret of the namespace by which the image is pulled"
-    )
+    replicas: int = _said(3, "number of replicas of the controllers")
+    flags: tuple[str, ...] = _said((), "an extra flag of the controllers, such as --omitEvents=PolicyApplied")  # fmt: skip
+    cpu: str = _said("100m", "CPU request of each replica")
+    memory: str = _said("128Mi", "memory request of each replica")
+    memory_limit: str = _said("512Mi", "memory limit of each replica")
+    pull_secrets: tuple[str, ...] = _said((), "an image pull Secret in the namespace")
     priority_class: str = _said("", "PriorityClass of the replicas, such as system-cluster-critical")  # fmt: skip
     with_namespace: bool = _said(True, "the namespace itself, which admits restricted Pods only")
-    with_people_roles: bool = _said(True, "roles for people: what view, edit and admin gain, and who asks, approves, issues and audits")  # fmt: skip
-    with_network_policy: bool = _said(True, "the NetworkPolicy: in come requests and metrics, out go DNS and HTTPS")  # fmt: skip
-    with_disruption_budget: bool = _said(True, "the PodDisruptionBudget: replicas are moved one at a time")  # fmt: skip
-    with_topology_spread: bool = _said(True, "the wish to have replicas on different nodes and in different zones")  # fmt: skip
-    with_service_monitor: bool = _said(False, "a ServiceMonitor of the Prometheus operator")
+    with_people_roles: bool = _said(True, "the roles for people: additions to view, edit and admin, and those to ask, approve, issue and audit")  # fmt: skip
+    with_network_policy: bool = _said(True, "the NetworkPolicy, which lets requests and metrics in, and DNS and HTTPS out")  # fmt: skip
+    with_disruption_budget: bool = _said(True, "the PodDisruptionBudget, which has replicas moved one at a time")  # fmt: skip
+    with_topology_spread: bool = _said(True, "the topology spread constraints over nodes and zones")  # fmt: skip
+    with_service_monitor: bool = _said(False, "a ServiceMonitor for the Prometheus operator")
     with_prometheus_rule: bool = _said(
-        False, "a PrometheusRule of the Prometheus operator, with alerts"
+        False, "a PrometheusRule with alerts for the Prometheus operator"
     )
     with_dashboard: bool = _said(
-        False, "a ConfigMap with the dashboard, which Grafana's sidecar finds by its label"
+        False, "a ConfigMap with the dashboard, labelled for Grafana's sidecar"
     )
     with_report_store: bool = _said(
-        False, "the report store: reports in a database of their own, served through the API server"
+        False, "the report store: a database of its own, served through the API server"
     )
     report_storage: str = _said("10Gi", "size of the volume of the report store")
     report_database_secret: str = _said(
         "", "a Secret whose key `dsn` is the address of a PostgreSQL database for the report store"
     )
     with_kinds: bool = _said(True, "the kinds (CustomResourceDefinitions)")
-    with_controllers: bool = _said(True, "the controllers, and what stands around them")
+    with_controllers: bool = _said(
+        True, "the controllers with roles, Service and everything else they need"
+    )
 
 
 DEFAULT: Final = Choice()

@@ -22,7 +22,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "policies",
         nargs="+",
         metavar="POLICY",
-        help="files, folders, git or web addresses; - reads standard input",
+        help="files, folders, git repositories or URLs; - reads standard input",
     )
     add_inputs(parser)
     _add_outputs(parser)
@@ -38,7 +38,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     add("-r", "--resource", "--resources", dest="resources", action="append", default=[],
         metavar="PATH", help="files or folders with resources")  # fmt: skip
     add("--target-resource", "--target-resources", dest="target_resources", action="append",
-        default=[], metavar="PATH", help="objects that mutate-existing rules change")  # fmt: skip
+        default=[], metavar="PATH", help="target objects of mutate-existing rules")  # fmt: skip
     add("-i", "--stdin", action="store_true", help="read resources from standard input")
     add("-s", "--set", action="append", default=[], metavar="A=B,…", help="variables")
     add("-f", "--values-file", default="", metavar="FILE", help="values file with variables")
@@ -54,7 +54,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
         help="take exceptions from the policy files",
     )
     add("--json", "--json-paths", dest="json_payload", action="append", default=[],
-        metavar="PATH", help="documents for policies whose evaluation mode is JSON")  # fmt: skip
+        metavar="PATH", help="documents for policies with evaluation mode JSON")  # fmt: skip
     add("--http-payload", action="append", default=[], metavar="PATH",
         help="the same for mode HTTP")  # fmt: skip
     add("--envoy-payload", action="append", default=[], metavar="PATH",
@@ -62,34 +62,37 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     add("--parameter-resource", dest="parameter_resources", action="append", default=[],
         metavar="PATH", help="objects that policies take as params")  # fmt: skip
     add("--crd-paths", "--crd-path", dest="crd_paths", action="append", default=[], metavar="PATH",
-        help="definitions of custom kinds")  # fmt: skip
+        help="CustomResourceCustomResourceDefinitions of custom kinds")  # fmt: skip
     add("--validate", choices=("strict", "warn", "ignore"), default="strict",
-        help="what to do about unknown policy fields")  # fmt: skip
+        help="how to treat unknown policy fields")  # fmt: skip
     add("--resolve-values", action="store_true",
-        help="read `{{ … }}` in values as expressions, too, as Kyverno does")  # fmt: skip
-    add("--seed", default="", help="seed of random(), to repeat a run")
+        help="also resolve `{{ … }}` inside values, as Kyverno does")  # fmt: skip
+    add("--seed", default="", help="seed of random(), for repeatable runs")
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("-o", "--output", default="", metavar="FORMAT|PATH",
-        help="table, wide, json, yaml, name, junit, sarif, github or markdown; or where to write changed objects")  # fmt: skip
+        help="table, wide, json, yaml, name, junit, sarif, github or markdown; or where to write mutated objects")  # fmt: skip
     add("-t", "--table", action="store_true", help="show results in a table")
     add("--detailed-results", action="store_true", help="show messages in the table")
-    add("--diff", action="store_true", help="show what policies change as a unified difference")
-    add("--explain", action="store_true", help="print the steps of every rule")
-    add(
-        "-w", "--watch", action="store_true", help="run again whenever a file that is named changes"
-    )
+    add("--diff", action="store_true", help="show mutations as a unified diff")
+    add("--explain", action="store_true", help="explain the decision of every rule")
+    add("-w", "--watch", action="store_true", help="run again whenever an input file changes")
     add("-p", "--policy-report", action="store_true", help="print a policy report")
     add(
         "--output-format",
         choices=("yaml", "json"),
         default="yaml",
-        help="of reports and exceptions",
+        help="format of reports and exceptions",
     )
-    add("--generate-exceptions", action="store_true", help="print exceptions for what fails")
-    add("--generated-exception-ttl", default="720h", metavar="DURATION", help="their time to live")
+    add("--generate-exceptions", action="store_true", help="generate exceptions for failed results")
+    add(
+        "--generated-exception-ttl",
+        default="720h",
+        metavar="DURATION",
+        help="time to live of generated exceptions",
+    )
     add("--remove-color", action="store_true", help="never use colours")
 
 
@@ -99,9 +102,9 @@ def _add_verdicts(parser: argparse.ArgumentParser) -> None:
         "--fail-on",
         choices=("fail", "warn", "error", "none"),
         default="fail",
-        help="least result that makes the exit code 1",
+        help="lowest result that sets exit code 1",
     )
-    add("--audit-warn", action="store_true", help="failures of audit rules are warnings")
+    add("--audit-warn", action="store_true", help="count failures of audit rules as warnings")
     add(
         "--warn-exit-code",
         type=int,
@@ -109,12 +112,16 @@ def _add_verdicts(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="exit code when there are warnings",
     )
-    add("--warn-no-pass", action="store_true", help="the same when nothing passed")
-    add("--continue-on-fail", action="store_true", help="accepted; a failure never stops a run")
+    add("--warn-no-pass", action="store_true", help="exit with it also when nothing passed")
+    add(
+        "--continue-on-fail",
+        action="store_true",
+        help="accepted for compatibility; a failure never stops a run",
+    )
     add(
         "--continue-on-error",
         action="store_true",
-        help="a policy that cannot be used does not fail the run",
+        help="do not fail the run for policies that cannot be loaded",
     )
 
 
@@ -122,13 +129,13 @@ def _add_cluster(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("-c", "--cluster", action="store_true",
         help="look at the objects of a cluster, and ask it what policies ask; --resource then also takes names")  # fmt: skip
-    add("-n", "--namespace", default="", help="of the cluster only the objects of this namespace")
+    add("-n", "--namespace", default="", help="with --cluster, only objects in this namespace")
     add("--cluster-wide-resources", action="store_true",
-        help="with --namespace, also objects that live in no namespace")  # fmt: skip
-    add("--kubeconfig", default="", metavar="FILE", help="kubeconfig that names the cluster")
+        help="with --namespace, also cluster-scoped objects")  # fmt: skip
+    add("--kubeconfig", default="", metavar="FILE", help="kubeconfig to use")
     add("--context", default="", metavar="NAME", help="context of the kubeconfig")
-    add("--registry", action="store_true", help="ask image registries, as docker is logged in")
-    add("-b", "--git-branch", default="", metavar="NAME", help="branch of git addresses")
+    add("--registry", action="store_true", help="query image registries, with docker's credentials")
+    add("-b", "--git-branch", default="", metavar="NAME", help="branch of git repositories")
 
 
 def _add_unused(parser: argparse.ArgumentParser) -> None:

@@ -25,22 +25,24 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     verbs = Verbs(sub, "audit", "kubectl kpolicy audit log --actor alice --since 24h")
     verbs.parser.usual = "log"
     log = verbs.listing("log", "list records, the newest first", _log, "OBJECT")
-    for flag, text in (("actor", "who did it"), ("object", "what it was done to"), ("since", "not older than this")):  # fmt: skip
+    for flag, text in (("actor", "only records of this actor"), ("object", "only records about this object"), ("since", "only records newer than this")):  # fmt: skip
         log.add_argument(f"--{flag}", default="", metavar=flag.upper(), help=text)
-    log.add_argument("--verb", "--action", dest="action", default="", metavar="VERB", help="what was done, such as approve, use, revoke")  # fmt: skip
-    log.add_argument("-f", "--follow", dest="watch", action="store_true", help="go on and print new records")  # fmt: skip
-    check = verbs.add("verify", "check the chain of records; exit code 1 when it was tampered with", _verify)  # fmt: skip
-    check.add_argument("--checkpoint", default="", metavar="SEQ:HASH|FILE", help="a head of the chain that was kept elsewhere")  # fmt: skip
+    log.add_argument("--verb", "--action", dest="action", default="", metavar="VERB", help="only this action, such as approve, use, revoke")  # fmt: skip
+    log.add_argument("-f", "--follow", dest="watch", action="store_true", help="keep running and print new records")  # fmt: skip
+    check = verbs.add("verify", "verify the chain of records; exit with 1 when it was tampered with", _verify)  # fmt: skip
+    check.add_argument("--checkpoint", default="", metavar="SEQ:HASH|FILE", help="head of the chain, as kept elsewhere")  # fmt: skip
     check.add_argument("-f", "--filename", default="", metavar="FILE", help="check what `audit export` wrote instead of a cluster; - is standard input")  # fmt: skip
-    check.add_argument("--from", dest="least", type=int, default=0, metavar="SEQ", help="say only what is wrong from this record on")  # fmt: skip
-    check.add_argument("--seals", action="store_true", help="check the seals, too; needs the right to read the controllers' Secret")  # fmt: skip
+    check.add_argument("--from", dest="least", type=int, default=0, metavar="SEQ", help="report only what is wrong from this record on")  # fmt: skip
+    check.add_argument("--seals", action="store_true", help="also check the seals; needs the right to read the controllers' Secret")  # fmt: skip
     check.add_argument("--system-namespace", default="kyverno", metavar="NAME", help="where the controllers run (kyverno)")  # fmt: skip
     check.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
-    check.add_argument("-o", "--output", choices=("table", "json"), default="table", help="format of the output")  # fmt: skip
-    export = verbs.add("export", "write all records for other systems", _export)
+    check.add_argument("-o", "--output", choices=("table", "json"), default="table", help="output format")  # fmt: skip
+    export = verbs.add("export", "export all records for other systems", _export)
     export.add_argument("--format", choices=("jsonl", "csv", "cef"), default="jsonl", help="format of the file")  # fmt: skip
     export.add_argument("--where", default="", metavar="FILTER", help="only records that fit")
-    export.add_argument("--since", default="", metavar="DURATION", help="only what is not older")
+    export.add_argument(
+        "--since", default="", metavar="DURATION", help="only what is newer than this"
+    )
     export.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
 
 
@@ -97,7 +99,7 @@ def _verify(args: argparse.Namespace) -> int:
         print(f"{one.kind} at record {one.seq} in {one.segment}: {one.message}")
     print(extent(segments, len(findings)))
     if claimed:
-        print(f"{claimed} of them name an actor whom nobody proved: what they tell was seen in the cluster, who did it was not")  # fmt: skip
+        print(f"{claimed} of them name an actor whom nobody proved: what they tell was seen in the cluster, only records of this actor was not")  # fmt: skip
     if not args.quiet:
         print(f"checked: {'; '.join(checked['checked'])}", *(f"not checked: {text}" for text in checked["notChecked"]), sep="\n", file=sys.stderr)  # fmt: skip
     return int(bool(findings))

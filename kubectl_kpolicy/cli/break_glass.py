@@ -31,11 +31,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = (
         'example: kubectl kpolicy break-glass --reason "engine down, nodes cannot join" --yes\n'
         "\n"
-        "Nothing is enforced from then on. To come back: kubectl apply --server-side -f BACKUP"
+        "Nothing is enforced afterwards. To restore: kubectl apply --server-side -f BACKUP"
     )
     parser.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
-    parser.add_argument("--yes", action="store_true", help="do it; without, only say what would be done")  # fmt: skip
-    parser.add_argument("--backup", default="", metavar="FILE", help="where to keep what is taken away (kpolicy-break-glass-TIME.yaml)")  # fmt: skip
+    parser.add_argument("--yes", action="store_true", help="do it; without it, only print what would be done")  # fmt: skip
+    parser.add_argument("--backup", default="", metavar="FILE", help="where to save what is removed (kpolicy-break-glass-TIME.yaml)")  # fmt: skip
     add_cluster_flags(parser)
 
 

@@ -1,4 +1,4 @@
-"""`kubectl kpolicy cel`: try CEL expressions with the functions policies have.
+"""`kubectl kpolicy cel`: try CEL expressions with the functions of policies.
 
 Verbs and flags as of `jp`: `query` evaluates on bindings, `parse` prints an expression's tree, `function` prints signatures.
 Standard output carries results only; `-o typed` prints one line of typed JSON for each expression, errors included.
@@ -27,13 +27,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs and their flags."""
     words = {
         "query": "evaluate expressions on bindings",
-        "parse": "print the tree of expressions",
+        "parse": "print the syntax tree of expressions",
         "function": "print the signatures of functions",
     }
     made = add_verbs(parser, words, EXAMPLES)
     _query_flags(made["query"])
     _expression_flags(made["parse"])
-    made["function"].add_argument("names", nargs="*", metavar="NAME", help="all without a name")
+    made["function"].add_argument(
+        "names", nargs="*", metavar="NAME", help="which functions (all by default)"
+    )
 
 
 def _expression_flags(parser: argparse.ArgumentParser) -> None:

@@ -37,17 +37,19 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     add = parser.add_argument
     add("-f", "--filename", action="append", default=[], metavar="FILE|FOLDER|-", help="what to check (repeatable)")  # fmt: skip
-    add("--policies", action="append", default=[], metavar="cluster|PATH", help="policies: those in force in the cluster (the default), or files (repeatable)")  # fmt: skip
-    add("--exceptions", action="append", default=[], metavar="cluster|PATH", help="exceptions, likewise; without a cluster none by default")  # fmt: skip
+    add("--policies", action="append", default=[], metavar="cluster|PATH", help="the policies of the cluster (the default), or files (repeatable)")  # fmt: skip
+    add("--exceptions", action="append", default=[], metavar="cluster|PATH", help="likewise for exceptions; none by default without a cluster")  # fmt: skip
     add("--policy", default="*", metavar="NAME", help="only this policy (wildcards)")
-    add("--fail-on", choices=SEVERITIES, default="", help="return 1 only for failures from this severity on; for any by default")  # fmt: skip
-    add("--baseline", default="", metavar="FILE", help="findings that are known and fail nothing")
-    add("--all", action="store_true", help="show passing results and those of the baseline, too")
-    add("--as-of", default="", metavar="TIME", help="instant of the decision, RFC 3339; now by default")  # fmt: skip
+    add("--fail-on", choices=SEVERITIES, default="", help="exit with 1 only for failures of at least this severity (any by default)")  # fmt: skip
+    add(
+        "--baseline", default="", metavar="FILE", help="known findings, which do not fail the check"
+    )
+    add("--all", action="store_true", help="also show passing results and those in the baseline")
+    add("--as-of", default="", metavar="TIME", help="decide as of this instant, RFC 3339 (now by default)")  # fmt: skip
     add("--values-file", default="", metavar="FILE", help="values file with variables")
     add("--set", action="append", default=[], metavar="A=B,…", help="variables")
     add("--userinfo", default="", metavar="FILE", help="file with user, groups and roles")
-    add("--registry", action="store_true", help="with a cluster: ask image registries, as docker is logged in")  # fmt: skip
+    add("--registry", action="store_true", help="with a cluster: query image registries, with docker's credentials")  # fmt: skip
     add_list_flags(parser)
     add("-o", "--output", type=_format, default="table", metavar="FORMAT", help=f"{'|'.join((*FORMATS, *_REPORTS))}|jsonpath=TEMPLATE|custom-columns=SPEC")  # fmt: skip
     add_cluster_flags(parser)

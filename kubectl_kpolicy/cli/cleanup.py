@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 _NAMES = "KIND/NAME|NAME"
 _CHANGES = (
-    ("postpone", "let it happen later", "cleanup-postpone"),
-    ("skip", "pass over the next run", "cleanup-skip"),
-    ("pause", "stop until it is resumed", "cleanup-pause"),
-    ("resume", "lift what holds it back", "cleanup-pause"),
+    ("postpone", "postpone deletions", "cleanup-postpone"),
+    ("skip", "skip the next run", "cleanup-skip"),
+    ("pause", "pause deletions until they are resumed", "cleanup-pause"),
+    ("resume", "resume deletions", "cleanup-pause"),
 )
 
 
@@ -31,22 +31,22 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Add the command and its verbs."""
     verbs = Verbs(sub, "cleanup", "kubectl kpolicy cleanup -A --due-in 1h")
     listed = verbs.listing(
-        "list", "list what will be deleted, the next first", _list, _NAMES, beside=True
+        "list", "list scheduled deletions, the next first", _list, _NAMES, beside=True
     )
-    listed.add_argument("--due-in", default="", metavar="DURATION", help="only what is due within this")  # fmt: skip
+    listed.add_argument("--due-in", default="", metavar="DURATION", help="only what is due within this time")  # fmt: skip
     listed.add_argument("--by", default="", metavar="POLICY", help="only what this policy deletes")
     verbs.describing("cleanup", _NAMES, named=is_meant)
-    verbs.listing("preview", "list the objects that a cleanup policy's next run deletes, and those it leaves", _preview, "POLICY")  # fmt: skip
-    run = verbs.add("run", "delete now what the next run would, under your own rights", _run)
+    verbs.listing("preview", "list the objects that the next run of a cleanup policy would delete, and those it leaves", _preview, "POLICY")  # fmt: skip
+    run = verbs.add("run", "delete now what the next run would, with your own rights", _run)
     run.add_argument("names", nargs="+", metavar=_NAMES, help="which ones")
     run.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
-    run.add_argument("--yes", action="store_true", help="do it; without, only say what would be done")  # fmt: skip
-    run.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="only check: here, or on the server")  # fmt: skip
+    run.add_argument("--yes", action="store_true", help="do it; without it, only print what would be done")  # fmt: skip
+    run.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="change nothing: check here, or on the server")  # fmt: skip
     for name, text, action in _CHANGES:
         parser = verbs.add(name, text, _change(name, action))
         parser.add_argument("names", nargs="+", metavar=_NAMES, help="which ones")
         parser.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
-        parser.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="only check: here, or on the server")  # fmt: skip
+        parser.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="change nothing: check here, or on the server")  # fmt: skip
         if name == "postpone":
             parser.add_argument("--for", dest="length", default="1h", metavar="DURATION", help="for how long")  # fmt: skip
 

@@ -64,7 +64,7 @@ SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH, "powershell": POWERSHELL}
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("shell", choices=(*SCRIPTS, "install"), help="the shell to print for; or `install`, which writes what is needed into your home")  # fmt: skip
+    parser.add_argument("shell", choices=(*SCRIPTS, "install"), help="shell to print the script for; `install` writes what is needed into your home")  # fmt: skip
     parser.add_argument("for_shell", nargs="?", choices=tuple(SCRIPTS), metavar="SHELL", help="with `install`: for this shell ($SHELL by default)")  # fmt: skip
     parser.add_argument("--bin-dir", default="", metavar="FOLDER", help="with `install`: a folder on the PATH for kubectl's own completion (~/.local/bin)")  # fmt: skip
     parser.add_argument("--dry-run", choices=("none", "client"), default="none", help="with `install`: only say what would be written")  # fmt: skip

@@ -15,11 +15,13 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Add the command and its verbs."""
     verbs = Verbs(sub, "config", "kubectl kpolicy config view -o json")
     verbs.parser.usual = "view"
-    view = verbs.add("view", "print every setting with its value and what it is for", _view, cluster=False)  # fmt: skip
-    view.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="format of the output")  # fmt: skip
-    verbs.add("locate", "print where the file is, or would be", _locate, cluster=False)
-    verbs.add("validate", "check the file; exit code 1 when it is wrong", _validate, cluster=False)
-    verbs.add("init", "write a first file, unless there is one", _init, cluster=False)
+    view = verbs.add("view", "print every setting with its value and meaning", _view, cluster=False)  # fmt: skip
+    view.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="output format")  # fmt: skip
+    verbs.add("locate", "print the path of the file", _locate, cluster=False)
+    verbs.add(
+        "validate", "validate the file; exit with 1 when it is wrong", _validate, cluster=False
+    )
+    verbs.add("init", "create the file, unless there is one", _init, cluster=False)
 
 
 def _view(args: argparse.Namespace) -> int:

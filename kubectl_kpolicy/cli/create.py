@@ -53,21 +53,21 @@ def _exception(parser: argparse.ArgumentParser) -> None:
         default=[],
         required=True,
         metavar="POLICY,RULE,…",
-        help="what it excepts from",
+        help="policy and rules to except from",
     )
     add(
         "--any",
         action="append",
         default=[],
         metavar="KEY=VALUE,…",
-        help="resources; one such filter must match",
+        help="resource filter; at least one of these must match",
     )
     add(
         "--all",
         action="append",
         default=[],
         metavar="KEY=VALUE,…",
-        help="resources; every such filter must match",
+        help="resource filter; all of these must match",
     )
     add(
         "-b",
@@ -76,7 +76,7 @@ def _exception(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         const=True,
         default=True,
-        help="count in background scans too",
+        help="also apply in background scans",
     )
 
 
@@ -137,14 +137,14 @@ def _values(parser: argparse.ArgumentParser) -> None:
 def _user_info(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("-u", "--username", default="", metavar="NAME", help="who asks")
-    add("-g", "--group", action="append", default=[], metavar="NAME", help="a group of who asks")
+    add("-g", "--group", action="append", default=[], metavar="NAME", help="a group of the user")
     add(
         "-r",
         "--role",
         action="append",
         default=[],
         metavar="NAMESPACE:NAME",
-        help="a Role that is bound to who asks",
+        help="a Role bound to the user",
     )
     add(
         "-c",
@@ -152,7 +152,7 @@ def _user_info(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="a ClusterRole that is bound to who asks",
+        help="a ClusterRole bound to the user",
     )
 
 

@@ -22,8 +22,10 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     add_cluster_flags(parser)
     add_list_flags(parser)
-    parser.add_argument("--fix-commands", action="store_true", help="print only the commands that mend what is wrong")  # fmt: skip
-    parser.add_argument("--exit-code", action="store_true", help="return 1 when something is wrong")
+    parser.add_argument("--fix-commands", action="store_true", help="print only the commands that fix what is wrong")  # fmt: skip
+    parser.add_argument(
+        "--exit-code", action="store_true", help="exit with 1 when something is wrong"
+    )
     parser.set_defaults(run=run)
 
 

@@ -21,14 +21,14 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     verbs = Verbs(sub, "exceptions", "kubectl kpolicy exceptions audit -A -o json")
     verbs.listing("list", "list exceptions", _list, "NAME", beside=True)
     audit = verbs.listing("audit", "list exceptions that are expired, orphaned, unused, stale, over-broad or endless", _audit, "NAME")  # fmt: skip
-    audit.add_argument("--exit-code", action="store_true", help="return 1 when there is any")
-    prune = verbs.add("prune", "delete exceptions that are expired, or those that are named", _prune)  # fmt: skip
-    prune.add_argument("names", nargs="*", metavar="NAME", help="exceptions; the expired ones by default")  # fmt: skip
-    prune.add_argument("--yes", action="store_true", help="do it; without, only say what would be done")  # fmt: skip
-    prune.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="only check: here, or on the server")  # fmt: skip
-    adopt = verbs.add("adopt", "print the command that brings an exception under a grant", _adopt)
+    audit.add_argument("--exit-code", action="store_true", help="exit with 1 when there is any")
+    prune = verbs.add("prune", "delete expired exceptions, or named ones", _prune)  # fmt: skip
+    prune.add_argument("names", nargs="*", metavar="NAME", help="which exceptions (the expired ones by default)")  # fmt: skip
+    prune.add_argument("--yes", action="store_true", help="do it; without it, only print what would be done")  # fmt: skip
+    prune.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="change nothing: check here, or on the server")  # fmt: skip
+    adopt = verbs.add("adopt", "print the command that turns an exception into a grant", _adopt)
     adopt.add_argument("name", metavar="NAME", help="the exception")
-    adopt.add_argument("--for", dest="length", default="4h", metavar="DURATION", help="how long it goes on")  # fmt: skip
+    adopt.add_argument("--for", dest="length", default="4h", metavar="DURATION", help="how long it stays in force")  # fmt: skip
     verbs.describing("exceptions", "NAME")
 
 

@@ -19,14 +19,14 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         description="Explain step by step what policies decide about resources.",
         epilog="example: kubectl kpolicy explain deploy/web -n shop\n"
         "example: kubectl kpolicy explain Pod/web --policies policies/ --resource pod.yaml\n\n"
-        "Without --policies those in force in the cluster decide, and with them its exceptions.",
+        "Without --policies, the policies and exceptions of the cluster apply.",
     )
     add_cluster_flags(parser)
     parser.add_argument(
         "names",
         nargs="*",
         metavar="KIND/NAME",
-        help="objects of the resource files, or where there are none of the cluster",
+        help="objects in the resource files, or in the cluster where there are none",
     )
     parser.add_argument(
         "-p",
@@ -34,7 +34,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         action="append",
         default=[],
         metavar="PATH",
-        help="files or folders with policies, instead of those of the cluster",
+        help="files or folders with policies, instead of the cluster's",
     )
     add_inputs(parser)
     # INVARIANT: `-f` and `-s` are FILE and SERVER of kubectl here, because this command speaks to clusters
@@ -50,12 +50,12 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "--as-of",
         default="",
         metavar="TIME",
-        help="instant of the decision, RFC 3339; now by default",
+        help="decide as of this instant, RFC 3339 (now by default)",
     )
     parser.add_argument(
         "--trace",
         action="store_true",
-        help="values in full, however long",
+        help="print values in full, however long",
     )
     parser.set_defaults(run=run)
 

@@ -31,17 +31,28 @@ def add_cluster_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--context", default="", action=OneContext, metavar="NAME", help="context of the kubeconfig")  # fmt: skip
     group.add_argument("--cluster", default="", metavar="NAME", help="cluster of the kubeconfig")
     group.add_argument("--user", default="", metavar="NAME", help="user of the kubeconfig")
-    group.add_argument("--as", dest="as_user", default="", metavar="USER", help="act as this user")
-    group.add_argument("--as-group", action="append", default=[], metavar="GROUP", help="act as a member of this group (repeatable)")  # fmt: skip
-    group.add_argument("--as-uid", default="", metavar="UID", help="act with this UID")
+    group.add_argument(
+        "--as", dest="as_user", default="", metavar="USER", help="user to impersonate"
+    )
+    group.add_argument("--as-group", action="append", default=[], metavar="GROUP", help="group to impersonate (repeatable)")  # fmt: skip
+    group.add_argument("--as-uid", default="", metavar="UID", help="UID to impersonate")
     group.add_argument("--token", default="", metavar="TOKEN", help="bearer token")
     group.add_argument("-s", "--server", default="", metavar="URL", help="address of the server")
-    group.add_argument("--certificate-authority", default="", metavar="FILE", help="whom to trust")
-    group.add_argument("--client-certificate", default="", metavar="FILE", help="who we are")
-    group.add_argument("--client-key", default="", metavar="FILE", help="key of who we are")
-    group.add_argument("--tls-server-name", default="", metavar="NAME", help="name in the server's certificate")  # fmt: skip
-    group.add_argument("--insecure-skip-tls-verify", action="store_true", help="trust any server (dangerous)")  # fmt: skip
-    group.add_argument("--request-timeout", default="30s", metavar="DURATION", help="give up after this; 0 waits for ever")  # fmt: skip
+    group.add_argument(
+        "--certificate-authority",
+        default="",
+        metavar="FILE",
+        help="CA certificate that the server is verified with",
+    )
+    group.add_argument(
+        "--client-certificate", default="", metavar="FILE", help="client certificate"
+    )
+    group.add_argument(
+        "--client-key", default="", metavar="FILE", help="key of the client certificate"
+    )
+    group.add_argument("--tls-server-name", default="", metavar="NAME", help="server name to expect in the server's certificate")  # fmt: skip
+    group.add_argument("--insecure-skip-tls-verify", action="store_true", help="do not verify the server's certificate (insecure)")  # fmt: skip
+    group.add_argument("--request-timeout", default="30s", metavar="DURATION", help="time out requests after this; 0 waits forever")  # fmt: skip
     group.add_argument("--journal", default="", metavar="NAMESPACE/NAME", help="ConfigMap that keeps codes of `random()` policies")  # fmt: skip
 
 
@@ -100,18 +111,20 @@ def add_list_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("flags of lists")
     group.add_argument("-o", "--output", type=output_format, default="table", metavar="FORMAT",
         help=f"{'|'.join(FORMATS)}|jsonpath=TEMPLATE|custom-columns=SPEC")  # fmt: skip
-    group.add_argument("--no-headers", action="store_true", help="no line of column names")
-    group.add_argument("--show-labels", action="store_true", help="labels as the last column")
+    group.add_argument("--no-headers", action="store_true", help="omit the header line")
+    group.add_argument("--show-labels", action="store_true", help="show labels as the last column")
     group.add_argument("-l", "--selector", default="", metavar="SELECTOR", help="only objects with these labels")  # fmt: skip
-    group.add_argument("--field-selector", default="", metavar="SELECTOR", help="only objects whose fields are so, such as metadata.name=web,kind!=Pod")  # fmt: skip
-    group.add_argument("--where", default="", metavar="FILTER", help="only rows that fit, such as 'sev>=high age<1h ns=team-*'")  # fmt: skip
-    group.add_argument("--sort-by", default="", metavar="COLUMN", help="column to sort by, with - in descending order")  # fmt: skip
+    group.add_argument("--field-selector", default="", metavar="SELECTOR", help="only objects with these fields, such as metadata.name=web,kind!=Pod")  # fmt: skip
+    group.add_argument("--where", default="", metavar="FILTER", help="only rows that match, such as 'sev>=high age<1h ns=team-*'")  # fmt: skip
+    group.add_argument("--sort-by", default="", metavar="COLUMN", help="sort by this column; - in front reverses the order")  # fmt: skip
     group.add_argument("--group-by", default="", metavar="COLUMN", help="count rows by a column")
-    group.add_argument("--limit", type=chunk, default=0, metavar="N", help="at most so many rows")
+    group.add_argument(
+        "--limit", type=chunk, default=0, metavar="N", help="print at most this many rows"
+    )
     group.add_argument("--chunk-size", type=chunk, default=500, metavar="N", help="objects to read from the server at a time (500); 0 reads all at once")  # fmt: skip
-    group.add_argument("-w", "--watch", action="store_true", help="go on and print what changes")
-    group.add_argument("--watch-only", action="store_true", help="print only what changes from now on")  # fmt: skip
-    group.add_argument("--output-watch-events", action="store_true", help="say of each row whether it was added, modified or deleted")  # fmt: skip
+    group.add_argument("-w", "--watch", action="store_true", help="keep running and print changes")
+    group.add_argument("--watch-only", action="store_true", help="print only changes from now on")  # fmt: skip
+    group.add_argument("--output-watch-events", action="store_true", help="show for each row whether it was added, modified or deleted")  # fmt: skip
     group.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
 
 

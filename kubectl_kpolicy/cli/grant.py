@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 _EXAMPLE = 'kubectl kpolicy grant no-root/run-as-nonroot deploy/web -n shop --for 4h --reason "image is rebuilt on Monday"'
 _DECISIONS = (
-    ("approve", "agree to requests of others", "comment"),
-    ("deny", "refuse requests of others", "comment"),
-    ("withdraw", "take back own requests before they are decided", "reason"),
-    ("drop", "give back own grants before their end", "reason"),
-    ("revoke", "end grants of others now", "reason"),
-    ("comment", "ask or answer something about requests; decides nothing", "comment"),
+    ("approve", "approve requests of others", "comment"),
+    ("deny", "deny requests of others", "comment"),
+    ("withdraw", "withdraw own requests before they are decided", "reason"),
+    ("drop", "end own grants early", "reason"),
+    ("revoke", "revoke grants of others", "reason"),
+    ("comment", "comment on requests without deciding them", "comment"),
 )
 
 
@@ -37,41 +37,41 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         _add_writing(parser)
         if name != "comment":
             _add_waiting(parser, "until the controllers have done what was decided")
-    extend = verbs.add("extend", "ask for more time: a grant that follows when this one ends", _extend)  # fmt: skip
+    extend = verbs.add("extend", "request more time: a grant that follows when this one ends", _extend)  # fmt: skip
     extend.add_argument("name", metavar="NAME", help="which grant")
-    extend.add_argument("--for", dest="length", required=True, metavar="DURATION", help="for how much longer")  # fmt: skip
-    extend.add_argument("--reason", required=True, metavar="TEXT", help="why the rule cannot hold yet")  # fmt: skip
-    extend.add_argument("--ticket", default="", metavar="ID", help="ticket; the grant's own by default")  # fmt: skip
+    extend.add_argument("--for", dest="length", required=True, metavar="DURATION", help="how much longer")  # fmt: skip
+    extend.add_argument("--reason", required=True, metavar="TEXT", help="why more time is needed")  # fmt: skip
+    extend.add_argument("--ticket", default="", metavar="ID", help="ticket (the grant's own by default)")  # fmt: skip
     _add_writing(extend)
     _add_waiting(extend, "until it is active or refused")
     listed = verbs.listing(
-        "list", "list grants, what ends next first", _list, "NAME|KIND/NAME", beside=True
+        "list", "list grants, the next to end first", _list, "NAME|KIND/NAME", beside=True
     )
     listed.add_argument("--mine", action="store_true", help="only own requests")
-    listed.add_argument("--to-approve", action="store_true", help="only what waits for an approver and one may approve")  # fmt: skip
+    listed.add_argument("--to-approve", action="store_true", help="only requests that you may approve")  # fmt: skip
     listed.add_argument("--state", default="", metavar="STATE", help="only grants in this state")
     verbs.describing("grants", "NAME")
-    report = verbs.add("report", "what a grant let through, from request to end", _report)
+    report = verbs.add("report", "report what a grant let through, from request to end", _report)
     report.add_argument("name", metavar="NAME", help="which grant")
-    report.add_argument("-o", "--output", choices=("md", "json", "yaml"), default="md", help="format of the output")  # fmt: skip
-    preview = verbs.add("preview", "what a grant would let through now", _preview)
+    report.add_argument("-o", "--output", choices=("md", "json", "yaml"), default="md", help="output format")  # fmt: skip
+    preview = verbs.add("preview", "show what a grant would let through now", _preview)
     _add_asked(preview)
     preview.add_argument("-o", "--output", choices=("json", "yaml"), default="", help="print it as data")  # fmt: skip
 
 
 def _add_request(verbs: Verbs) -> None:
-    parser = verbs.add("request", "ask for an exception", _request)
+    parser = verbs.add("request", "request an exception", _request)
     _add_asked(parser)
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why the rule cannot hold")
-    parser.add_argument("--for", dest="length", default="1h", metavar="DURATION", help="for how long, from the approval on (1h)")  # fmt: skip
+    parser.add_argument("--reason", default="", metavar="TEXT", help="why the exception is needed")
+    parser.add_argument("--for", dest="length", default="1h", metavar="DURATION", help="how long it lasts, from approval on (1h)")  # fmt: skip
     parser.add_argument("--until", default="", metavar="INSTANT", help="until when, instead of --for")  # fmt: skip
     parser.add_argument("--start", default="", metavar="INSTANT", help="not before this instant")
     parser.add_argument("--window", default="", metavar="START/END", help="only within this window, such as 2026-01-31T17:00:00Z/2h")  # fmt: skip
     parser.add_argument("--ticket", default="", metavar="ID", help="ticket with further details")
-    parser.add_argument("--uses", type=chunk, default=0, metavar="N", help="end it after so many uses")  # fmt: skip
-    parser.add_argument("--idle", default="", metavar="DURATION", help="end it when unused for so long")  # fmt: skip
-    parser.add_argument("--approver", action="append", default=[], metavar="USER", help="whom to ask (repeatable)")  # fmt: skip
-    parser.add_argument("--emergency", action="store_true", help="without approval, shorter, and on record as one")  # fmt: skip
+    parser.add_argument("--uses", type=chunk, default=0, metavar="N", help="end it after this many uses")  # fmt: skip
+    parser.add_argument("--idle", default="", metavar="DURATION", help="end it when unused for this long")  # fmt: skip
+    parser.add_argument("--approver", action="append", default=[], metavar="USER", help="approver to ask (repeatable)")  # fmt: skip
+    parser.add_argument("--emergency", action="store_true", help="in an emergency: without approval, shorter, and recorded as such")  # fmt: skip
     parser.add_argument("--preview", action="store_true", help="only show what it would let through")  # fmt: skip
     _add_waiting(parser, "until it is active or refused")
     _add_writing(parser)
@@ -79,20 +79,20 @@ def _add_request(verbs: Verbs) -> None:
 
 def _add_waiting(parser: argparse.ArgumentParser, text: str) -> None:
     parser.add_argument("--wait", action="store_true", help=f"wait {text}")
-    parser.add_argument("--timeout", default="0", metavar="DURATION", help="wait at most so long; exit code 124 after")  # fmt: skip
+    parser.add_argument("--timeout", default="0", metavar="DURATION", help="wait at most this long, then exit with 124")  # fmt: skip
 
 
 def _add_asked(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("rule", nargs="?", default="", metavar="POLICY[/RULE]", help="which rule is not to count; vpol:POLICY and the like for one written in CEL")  # fmt: skip
-    parser.add_argument("targets", nargs="*", metavar="KIND/NAME", help="for which objects")
+    parser.add_argument("rule", nargs="?", default="", metavar="POLICY[/RULE]", help="policy or rule to except from; vpol:POLICY and the like for policies in CEL")  # fmt: skip
+    parser.add_argument("targets", nargs="*", metavar="KIND/NAME", help="objects to except")
     parser.add_argument("-l", "--selector", default="", metavar="LABELS", help="for all objects of KIND with these labels")  # fmt: skip
     parser.add_argument("-f", "--filename", default="", metavar="FILE", help="for the objects in this file; - is standard input")  # fmt: skip
-    parser.add_argument("--block", default="", metavar="ID", help="for what a denial names by this id")  # fmt: skip
+    parser.add_argument("--block", default="", metavar="ID", help="for the denied request with this id")  # fmt: skip
 
 
 def _add_writing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="only check: here, or on the server")  # fmt: skip
-    parser.add_argument("-o", "--output", choices=("json", "yaml", "name"), default="", help="print the grants as data")  # fmt: skip
+    parser.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="change nothing: check here, or on the server")  # fmt: skip
+    parser.add_argument("-o", "--output", choices=("json", "yaml", "name"), default="", help="print the grants in this format")  # fmt: skip
 
 
 def _request(args: argparse.Namespace) -> int:

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from controllers.manifests.choice import Choice
 
 _WHAT = {
-    "engine": "everything: kinds, guards, roles, controllers (the default)",
-    "crds": "only the kinds",
-    "controllers": "all but the kinds",
+    "engine": "everything: CRDs, guards, roles, controllers (the default)",
+    "crds": "only the CRDs",
+    "controllers": "everything but the CRDs",
     "guards": "only the API server's own policies that guard grants, codes and records",
-    "samples": "policies and objects to try; without NAME the list of them",
+    "samples": "policies and objects to try; without NAME, the list of samples",
 }
 
 
@@ -34,14 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         *(f"  {name:12} {text}" for name, text in _WHAT.items()),
     ])  # fmt: skip
     parser.add_argument("what", nargs="?", choices=tuple(_WHAT), default="engine", metavar="WHAT", help="|".join(_WHAT))  # fmt: skip
-    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="which samples")
+    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="name of a sample")
     _add_choices(parser)
     only = parser.add_mutually_exclusive_group()
-    only.add_argument("--crds-only", action="store_true", help="only the kinds, as `install crds`")
-    only.add_argument("--skip-crds", action="store_true", help="all but the kinds, as `install controllers`")  # fmt: skip
-    parser.add_argument("--dry-run", choices=("client",), default="client", help="always so: nothing is applied")  # fmt: skip
+    only.add_argument("--crds-only", action="store_true", help="only the CRDs, like `install crds`")
+    only.add_argument("--skip-crds", action="store_true", help="everything but the CRDs, like `install controllers`")  # fmt: skip
+    parser.add_argument("--dry-run", choices=("client",), default="client", help="accepted for compatibility; nothing is ever applied")  # fmt: skip
     parser.add_argument(
-        "-o", "--output", choices=("yaml", "json"), default="yaml", help="format of the output"
+        "-o", "--output", choices=("yaml", "json"), default="yaml", help="output format"
     )
 
 
@@ -66,14 +66,14 @@ def _add_choices(parser: argparse.ArgumentParser) -> None:
     add("--memory-limit", "memory_limit", metavar="QUANTITY")
     add("--priority-class", "priority_class", metavar="NAME")
     for flag, name in _PARTS.items():
-        parser.add_argument(flag, dest=name, action="store_false", help=f"without {words[name]}")
+        parser.add_argument(flag, dest=name, action="store_false", help=f"leave out {words[name]}")
     for flag, name in _ADDED.items():
-        parser.add_argument(flag, dest=name, action="store_true", help=f"with {words[name]}")
+        parser.add_argument(flag, dest=name, action="store_true", help=f"add {words[name]}")
     parser.add_argument(
         "--reports",
         choices=("crd", "store"),
         default="crd",
-        help=f"where reports are kept: as custom resources, or with {words['with_report_store']} (crd)",
+        help=f"where to keep reports: as custom resources, or in {words['with_report_store']} (crd)",
     )
     add("--report-storage", "report_storage", metavar="QUANTITY")
     add("--report-database-secret", "report_database_secret", metavar="NAME")

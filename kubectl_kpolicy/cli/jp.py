@@ -1,4 +1,4 @@
-"""`kubectl kpolicy jp`: try JMESPath expressions with the functions policies have (row K-10).
+"""`kubectl kpolicy jp`: try JMESPath expressions with the functions of policies (row K-10).
 
 Upstream's verbs and flags: `query` evaluates on a YAML or JSON document, `parse` prints an expression's tree, `function`
 prints signatures. Standard output carries results only, each under a line `# expression`.
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs and their flags."""
     words = {
         "query": "evaluate expressions on a document",
-        "parse": "print the tree of expressions",
+        "parse": "print the syntax tree of expressions",
         "function": "print the signatures of functions",
     }
     made = add_verbs(parser, words, EXAMPLES)
@@ -39,7 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     made["parse"].add_argument("-f", "--file", action="append", default=[], metavar="FILE",
         help="read an expression from a file (repeatable)")  # fmt: skip
     made["parse"].add_argument("expressions", nargs="*", metavar="EXPRESSION")
-    made["function"].add_argument("names", nargs="*", metavar="NAME", help="all without a name")
+    made["function"].add_argument(
+        "names", nargs="*", metavar="NAME", help="which functions (all by default)"
+    )
 
 
 def _query_flags(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +51,7 @@ def _query_flags(parser: argparse.ArgumentParser) -> None:
     add("-q", "--query", action="append", default=[], metavar="FILE",
         help="read an expression from a file (repeatable)")  # fmt: skip
     add("-c", "--compact", action="store_true", help="print results on one line")
-    add("-u", "--unquoted", action="store_true", help="print texts without quotes")
+    add("-u", "--unquoted", action="store_true", help="print strings without quotes")
     add("expressions", nargs="*", metavar="EXPRESSION")
 
 

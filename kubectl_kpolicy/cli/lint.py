@@ -58,30 +58,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="+",
         metavar="PATH",
-        help="files, folders, git or web addresses; - reads standard input",
+        help="files, folders, git repositories or URLs; - reads standard input",
     )
     parser.add_argument(
         "-o",
         "--output",
         choices=("table", "json", "yaml", "sarif", "github"),
         default="table",
-        help="format of the output",
+        help="output format",
     )
     parser.add_argument(
         "--fix",
         action="store_true",
-        help="write what has one meaning into the files: misspelt fields and variables, actions in lower case",
+        help="fix unambiguous mistakes in the files: misspelt fields and variables, actions in lower case",
     )
     parser.add_argument(
         "--allow-empty",
         action="store_true",
-        help="files without anything to check are no mistake, as hooks need it",
+        help="accept files with nothing to check, for use in hooks",
     )
     parser.add_argument(
         "--validate",
         choices=("strict", "warn", "ignore"),
         default="strict",
-        help="what an unknown or repeated field is: an error, a warning or nothing",
+        help="whether unknown or repeated fields are errors, warnings or ignored",
     )
 
 

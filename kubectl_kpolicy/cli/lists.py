@@ -142,4 +142,4 @@ def _run_describe(flags: ListRequest, noun: str, named: Named) -> int:
 def add_names(parser: argparse.ArgumentParser, metavar: str, *, needed: bool = False) -> None:
     """Add the names by which rows are chosen."""
     count: Any = "+" if needed else "*"
-    parser.add_argument("names", nargs=count, metavar=metavar, help="which ones; all by default")
+    parser.add_argument("names", nargs=count, metavar=metavar, help="which ones (all by default)")

@@ -22,71 +22,73 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Add the command and its verbs."""
     verbs = Verbs(sub, "otp", _EXAMPLE)
     _add_issuing(verbs)
-    verbs.listing("list", "list codes that were issued and used, and those of a --journal", _list, "NAME|USER")  # fmt: skip
+    verbs.listing("list", "list issued and used codes, and those of a --journal", _list, "NAME|USER")  # fmt: skip
     verbs.describing("codes", "NAME|USER", named=_is_meant, everywhere=True)
     _add_using(verbs)
     _add_sealing(verbs)
-    rotate = verbs.add("rotate", "have codes made with another key, or revoke all that are out", _work("approving.rotate"))  # fmt: skip
+    rotate = verbs.add("rotate", "rotate the key of codes, or revoke all offered codes", _work("approving.rotate"))  # fmt: skip
     rotate.add_argument("--revoke", action="store_true", help="revoke every code that was offered")
     rotate.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
     _add_writing(rotate)
-    locks = verbs.add("lock-status", "who brought wrong codes, and whose are not looked at for now", _work("commands.lock_status"))  # fmt: skip
+    locks = verbs.add("lock-status", "show who entered wrong codes and who is locked out", _work("commands.lock_status"))  # fmt: skip
     locks.add_argument("users", nargs="*", metavar="USER", help="only these users")
-    locks.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="format of the output")  # fmt: skip
+    locks.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="output format")  # fmt: skip
     locks.add_argument("--system-namespace", default="kyverno", metavar="NAME", help="where kpolicy keeps counts (kyverno)")  # fmt: skip
 
 
 def _add_issuing(verbs: Verbs) -> None:
     """Add what makes a code, agrees to one, or claims one."""
-    issue = verbs.add("issue", "issue a code to a named person for a policy, rules and an object", _work("commands.issue"))  # fmt: skip
-    issue.add_argument("grant", nargs="?", default="", metavar="GRANT", help="for what this grant asks for")  # fmt: skip
+    issue = verbs.add("issue", "issue a code to a named user for a policy, rules and an object", _work("commands.issue"))  # fmt: skip
+    issue.add_argument("grant", nargs="?", default="", metavar="GRANT", help="what this grant asks for")  # fmt: skip
     issue.add_argument("--for-user", default="", metavar="USER", help="who may use it")
-    issue.add_argument("--bind", default="", metavar="POLICY/RULE:KIND/NAME", help="what it is good for; vpol:POLICY:KIND/NAME and the like for one written in CEL")  # fmt: skip
+    issue.add_argument("--bind", default="", metavar="POLICY/RULE:KIND/NAME", help="what it covers; vpol:POLICY:KIND/NAME and the like for policies in CEL")  # fmt: skip
     issue.add_argument("--ttl", default="15m", metavar="DURATION", help="how long (15m)")
     issue.add_argument("--reason", default="", metavar="TEXT", help="why, for the record")
     issue.add_argument("--show", action="store_true", help="show the code, on a terminal only")
     issue.add_argument("--out-file", default="", metavar="FILE", help="write the code to a new file that only you can read")  # fmt: skip
-    issue.add_argument("--seal-to", default="", metavar="KEY", help="seal the code to the public key in this file, and print or write what only its owner can open")  # fmt: skip
-    issue.add_argument("-o", "--output", choices=("json", "yaml", "name"), default="", help="print the code's object (not the code) as data")  # fmt: skip
+    issue.add_argument("--seal-to", default="", metavar="KEY", help="seal the code to the public key in this file, so that only its owner can open it")  # fmt: skip
+    issue.add_argument("-o", "--output", choices=("json", "yaml", "name"), default="", help="print the code's object (not the code) in this format")  # fmt: skip
     _add_writing(issue)
-    approve = verbs.add("approve", "agree to a code that somebody asks for by the id in a denial", _work("approving.approve"))  # fmt: skip
+    approve = verbs.add("approve", "approve the code that a denial offers by its id", _work("approving.approve"))  # fmt: skip
     approve.add_argument("request", metavar="ID", help="the id, as the denial shows it (cr1.…)")
     approve.add_argument("--ttl", default="30m", metavar="DURATION", help="how long the code may be used (30m)")  # fmt: skip
     approve.add_argument("--reason", default="", metavar="TEXT", help="why, for the record")
     _add_writing(approve)
-    claim = verbs.add("claim", "claim a code that is asked for or read from standard input, where codes are strict", _work("approving.claim"))  # fmt: skip
-    claim.add_argument("use", nargs="?", default="", metavar="USE", help="what a denial named in place of a code (use-…)")  # fmt: skip
+    claim = verbs.add("claim", "claim a code, prompted for or from standard input, where codes are strict", _work("approving.claim"))  # fmt: skip
+    claim.add_argument("use", nargs="?", default="", metavar="USE", help="the use that a denial named in place of a code (use-…)")  # fmt: skip
     _add_writing(claim)
 
 
 def _add_using(verbs: Verbs) -> None:
     """Add what a code is used with, and what ends it before."""
-    void = verbs.add("void", "make codes useless before they are used", _work("commands.void"))
-    void.add_argument("names", nargs="+", metavar="NAME", help="which codes, by the names of their objects")  # fmt: skip
+    void = verbs.add("void", "void codes before they are used", _work("commands.void"))
+    void.add_argument("names", nargs="+", metavar="NAME", help="names of the codes' objects")  # fmt: skip
     _add_writing(void)
-    redeem = verbs.add("redeem", "apply an object with a code, which is asked for or read from standard input", _work("commands.redeem"))  # fmt: skip
-    redeem.add_argument("code_id", nargs="?", default="", metavar="CODE-ID", help="which code it must be (never the code itself)")  # fmt: skip
+    redeem = verbs.add("redeem", "apply an object with a code, prompted for or from standard input", _work("commands.redeem"))  # fmt: skip
+    redeem.add_argument("code_id", nargs="?", default="", metavar="CODE-ID", help="id of the expected code (never the code itself)")  # fmt: skip
     redeem.add_argument("-f", "--filename", required=True, metavar="FILE", help="the object")
-    redeem.add_argument("--sealed", default="", metavar="FILE", help="take the code from under a seal")  # fmt: skip
+    redeem.add_argument("--sealed", default="", metavar="FILE", help="file with the sealed code")  # fmt: skip
     redeem.add_argument("--key", default="", metavar="FILE", help="the private key that opens the seal")  # fmt: skip
     _add_writing(redeem)
 
 
 def _add_sealing(verbs: Verbs) -> None:
     """Add what makes codes beforehand."""
-    seals = verbs.add("seal-set", "issue codes beforehand, sealed, for the night in which nobody can be asked", _seal_set)  # fmt: skip
+    seals = verbs.add("seal-set", "issue sealed codes in advance, for when no issuer can be reached", _seal_set)  # fmt: skip
     seals.add_argument("--for-user", action="append", required=True, metavar="USER", help="who may use them (repeatable)")  # fmt: skip
-    seals.add_argument("--bind", required=True, metavar="POLICY/RULE:KIND/NAME", help="what they are good for")  # fmt: skip
-    seals.add_argument("--count", type=_count, default=3, metavar="N", help="how many for each (3)")
+    seals.add_argument("--bind", required=True, metavar="POLICY/RULE:KIND/NAME", help="what they cover")  # fmt: skip
+    seals.add_argument(
+        "--count", type=_count, default=3, metavar="N", help="number of codes for each (3)"
+    )
     seals.add_argument("--ttl", default="6d", metavar="DURATION", help="how long (6d)")
-    seals.add_argument("--seal-to", required=True, metavar="KEY", help="public key of whoever may open them")  # fmt: skip
-    seals.add_argument("--out-file", default="", metavar="FILE", help="where they go; standard output by default")  # fmt: skip
+    seals.add_argument("--seal-to", required=True, metavar="KEY", help="public key of the recipient")  # fmt: skip
+    seals.add_argument("--out-file", default="", metavar="FILE", help="where to write (standard output by default)")  # fmt: skip
     seals.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
     _add_writing(seals)
 
 
 def _add_writing(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="only check: here, or on the server")  # fmt: skip
+    parser.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="change nothing: check here, or on the server")  # fmt: skip
     parser.add_argument("--system-namespace", default="kyverno", metavar="NAME", help="where kpolicy keeps codes (kyverno)")  # fmt: skip
 
 

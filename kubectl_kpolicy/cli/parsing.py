@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 # no catalogue has argparse's words in the languages that its messages would be looked up in, and looking loads `locale`
-vars(argparse)["_"] = str
+vars(argparse)["_"] = lambda text: text
 
 _HELPS = ("-h", "--help")
 _WORDS = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+""")
@@ -54,6 +54,7 @@ class Parser(argparse.ArgumentParser):
         options.setdefault("formatter_class", _formatter)
         options["conflict_handler"] = "resolve"
         super().__init__(prog, allow_abbrev=False, **options)
+        self._positionals.title, self._optionals.title = "arguments", "flags"
 
     usual = ""
     """The verb that is meant where none is given; empty for commands without verbs."""
@@ -149,7 +150,23 @@ def _laid_out(prog: str) -> argparse.HelpFormatter:
 
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
-    """Keeps the lines of descriptions and examples as they are, and breaks those that are wider than the terminal."""
+    """Lays out help as kubectl does: usage names what must be given; lines of descriptions and examples are kept where they fit."""
+
+    def _format_usage(
+        self, usage: str | None, actions: Any, groups: Any, prefix: str | None
+    ) -> str:
+        # an empty prefix asks for the beginning of what verbs are called by
+        if usage is not None or prefix == "":
+            return super()._format_usage(usage, actions, groups, prefix)
+        needed = [one for one in actions if one.required or not one.option_strings]
+        others = argparse.Action([], "flags", nargs="?", metavar="flags")
+        return super()._format_usage(None, [*needed, others], (), prefix)
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        value = self._format_args(action, self._get_default_metavar_for_optional(action))
+        return f"{', '.join(action.option_strings)} {value}"
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         lines = (part for line in text.splitlines() for part in _broken(line, width))

@@ -16,10 +16,10 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     verbs = Verbs(sub, "policies", "kubectl kpolicy policies --where 'mode=audit fail>0' -o wide")
     verbs.listing("list", "list policies with their results", _list, "NAME", beside=True)
     verbs.describing("policies", "NAME")
-    test = verbs.add("test", "what a policy in force says about objects in files", _test)
+    test = verbs.add("test", "test objects in files against a policy of the cluster", _test)
     test.add_argument("name", metavar="NAME", help="which policy (wildcards)")
     test.add_argument("-f", "--filename", action="append", required=True, metavar="FILE|FOLDER|-", help="the objects (repeatable)")  # fmt: skip
-    test.add_argument("-o", "--output", choices=("table", "wide", "json", "yaml", "name"), default="table", help="format of the output")  # fmt: skip
+    test.add_argument("-o", "--output", choices=("table", "wide", "json", "yaml", "name"), default="table", help="output format")  # fmt: skip
 
 
 def _list(args: argparse.Namespace) -> int:

@@ -23,8 +23,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     )
     parser.add_argument("what", choices=tuple(_NOUNS), nargs="?", default="violations", help="what to report")  # fmt: skip
     parser.add_argument("--format", choices=("html", "md", "csv", "sarif", "junit", "github"), default="md", help="format of the file")  # fmt: skip
-    parser.add_argument("-O", "--out", default="", metavar="FILE", help="where to write; standard output by default")  # fmt: skip
-    parser.add_argument("--where", default="", metavar="FILTER", help="only rows that fit")
+    parser.add_argument("-O", "--out", default="", metavar="FILE", help="where to write (standard output by default)")  # fmt: skip
+    parser.add_argument("--where", default="", metavar="FILTER", help="only rows that match")
     parser.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
     add_cluster_flags(parser)
     parser.set_defaults(run=run)

@@ -28,11 +28,11 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Add the command with its verbs."""
     parser = sub.add_parser(
         "sandbox",
-        description="An API server of your own on this machine, to try policies in. It is never a place to keep things.",
+        description="Run an API server on this machine to try policies in. It is never a place to keep things.",
         epilog="example: kubectl kpolicy sandbox up && export KUBECONFIG=$(kubectl kpolicy sandbox kubeconfig)",
     )
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    up = _verb(verbs, "up", "start it, or say where it runs", _up)
+    up = _verb(verbs, "up", "start it, or print where it runs", _up)
     up.add_argument(
         "--engine", action="store_true", help="install kpolicy there and run its engine beside it"
     )
@@ -40,7 +40,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     _verb(
         verbs,
         "status",
-        "say whether it runs, where, and what time it has; exit code 1 when it does not",
+        "show whether it runs, where, and its clock; exit with 1 when it does not",
         _status,
     )
     config = _verb(verbs, "kubeconfig", "print the path of its kubeconfig", _kubeconfig)
@@ -54,8 +54,8 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         metavar="NAME",
         help="group of that user (repeatable)",
     )
-    _verb(verbs, "reset", "throw everything in it away; start it again when it ran", _reset)
-    clock = _verb(verbs, "clock", "print its time, or move it forward", _clock)
+    _verb(verbs, "reset", "delete everything in it; restart it when it ran", _reset)
+    clock = _verb(verbs, "clock", "print its clock, or move it forward", _clock)
     clock.add_argument(
         "forward", nargs="?", default="", metavar="DURATION", help="how far, such as 4h or 90s"
     )

@@ -25,7 +25,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     add("-o", "--output", default="", metavar="FILE",
         help="where to write the result (default: FILE.signed; - is standard output)")  # fmt: skip
     add("-A", "--append-signature", dest="append", action="store_true",
-        help="keep the signatures that are there")  # fmt: skip
+        help="keep existing signatures")  # fmt: skip
     add("-a", "--annotation", action="append", default=[], metavar="KEY=VALUE",
         help="annotation to add before signing")  # fmt: skip
     add("--tarball", default="no", metavar="no", help="only `no`, the current form, is written")
@@ -33,14 +33,18 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         help="prefix of the signature annotations")  # fmt: skip
     add("--rekor-url", default="", metavar="URL",
         help="transparency log; with a key, log the signature there")  # fmt: skip
-    add("--no-tlog-upload", action="store_true", help="with a key, log nothing")
+    add(
+        "--no-tlog-upload",
+        action="store_true",
+        help="with a key, do not upload to the transparency log",
+    )
     add("--identity-token", default="", metavar="TOKEN",
         help="identity for keyless signing (default: SIGSTORE_ID_TOKEN, CI job, browser)")  # fmt: skip
     add("--trusted-root", default="", metavar="FILE", help="keys of a private Sigstore instance")
     add("--trust-config", default="", metavar="FILE",
         help="keys and addresses of a private Sigstore instance")  # fmt: skip
     add("--timeout", type=float, default=120.0, metavar="SECONDS",
-        help="give up on other services after this long")  # fmt: skip
+        help="time out requests to other services after this long")  # fmt: skip
     parser.set_defaults(run=run)
 
 

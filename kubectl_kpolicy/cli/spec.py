@@ -16,7 +16,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     parser = sub.add_parser(
         "spec", epilog="example: kubectl kpolicy spec -o json | jq '.commands | keys'"
     )
-    parser.add_argument("-o", "--output", choices=("json", "yaml"), default="json", help="format of the output")  # fmt: skip
+    parser.add_argument("-o", "--output", choices=("json", "yaml"), default="json", help="output format")  # fmt: skip
     parser.set_defaults(run=run)
 
 

@@ -20,9 +20,9 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "status", epilog="example: kubectl kpolicy status --exit-code --fail-on high"
     )
     add_cluster_flags(parser)
-    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="format of the output")  # fmt: skip
-    parser.add_argument("--exit-code", action="store_true", help="return 1 when anything fails")
-    parser.add_argument("--fail-on", choices=vocabulary.SEVERITIES, default="", help="with --exit-code: only from this severity on")  # fmt: skip
+    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="output format")  # fmt: skip
+    parser.add_argument("--exit-code", action="store_true", help="exit with 1 when anything fails")
+    parser.add_argument("--fail-on", choices=vocabulary.SEVERITIES, default="", help="with --exit-code, only for this severity or higher")  # fmt: skip
     parser.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
     parser.set_defaults(run=run)
 

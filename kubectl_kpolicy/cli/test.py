@@ -26,11 +26,11 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         nargs="*",
         default=["."],
         metavar="PATH",
-        help="test files, or folders or git addresses to search",
+        help="test files, or folders or git repositories to search",
     )
     add("-f", "--file-name", default="kyverno-test.yaml", help="name of test files in folders")
     add("-t", "--test-case-selector", default="", metavar="policy=P,rule=R,resource=N",
-        help="look at matching rows only; names take wildcards")  # fmt: skip
+        help="check only matching results; names take wildcards")  # fmt: skip
     add(
         "-o",
         "--output",
@@ -40,25 +40,25 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         metavar="FORMAT",
         help=f"format of the results: {', '.join(FORMATS)}",
     )
-    add("--fail-only", action="store_true", help="show failed rows only")
+    add("--fail-only", action="store_true", help="show failed results only")
     add("--detailed-results", action="store_true", help="show messages")
     add("--remove-color", action="store_true", help="never use colours")
     add("--require-tests", action="store_true", help="fail when no test was found")
     add("--strict", action="store_true",
-        help="fail also where no rule answered but pass, fail, warn or error is expected")  # fmt: skip
-    add("-b", "--git-branch", default="", metavar="NAME", help="branch of git addresses")
+        help="also fail when no rule answers where pass, fail, warn or error is expected")  # fmt: skip
+    add("-b", "--git-branch", default="", metavar="NAME", help="branch of git repositories")
     add("--resolve-values", action="store_true",
-        help="read `{{ … }}` in values as expressions, too, as Kyverno does")  # fmt: skip
+        help="also resolve `{{ … }}` inside values, as Kyverno does")  # fmt: skip
     add(
         "-j",
         "--jobs",
         type=int,
         default=0,
         metavar="N",
-        help="processes to run in (one for each processor); the order of the output stays",
+        help="number of processes (one per processor); the output keeps its order",
     )
     add("-w", "--watch", action="store_true", help="run again whenever a file changes")
-    add("--registry", action="store_true", help="ask image registries, as docker is logged in")
+    add("--registry", action="store_true", help="query image registries, with docker's credentials")
     parser.set_defaults(run=run)
 
 

@@ -24,18 +24,20 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         "tui", epilog="example: kubectl kpolicy tui violations --where 'sev>=high' --read-only"
     )
     parser.add_argument("screen", nargs="?", default="", metavar="SCREEN", help="screen or its alias, such as pulse, v, grants")  # fmt: skip
-    parser.add_argument("--where", default="", metavar="FILTER", help="filter of that screen")
-    parser.add_argument("--read-only", action="store_true", help="no changes until `:write`")
-    parser.add_argument("--write", action="store_true", help="changes from the start, in production, too")  # fmt: skip
+    parser.add_argument("--where", default="", metavar="FILTER", help="filter for that screen")
+    parser.add_argument(
+        "--read-only", action="store_true", help="start read-only; `:write` ends that"
+    )
+    parser.add_argument("--write", action="store_true", help="start writable, in production, too")  # fmt: skip
     parser.add_argument(
         "--theme", default="", metavar="NAME", choices=THEMES, help=", ".join(THEMES)
     )
     parser.add_argument("--ascii", action="store_true", help="plain ASCII instead of symbols")
-    parser.add_argument("--record", default="", metavar="FILE", help="write down what happens, to replay it")  # fmt: skip
+    parser.add_argument("--record", default="", metavar="FILE", help="record the session, for --replay")  # fmt: skip
     parser.add_argument("--replay", default="", metavar="FILE", help="show a recording instead of a cluster")  # fmt: skip
-    parser.add_argument("--at", default="", metavar="TIME", help="instant of the recording; its end by default")  # fmt: skip
+    parser.add_argument("--at", default="", metavar="TIME", help="show the recording as of this instant (its end by default)")  # fmt: skip
     parser.add_argument("--serve", nargs="?", const="127.0.0.1:8000", default="", metavar="ADDRESS", help="show the console in a browser, on this address")  # fmt: skip
-    parser.add_argument("--allow-remote", action="store_true", help="let --serve take an address that others can reach")  # fmt: skip
+    parser.add_argument("--allow-remote", action="store_true", help="let --serve listen where others can reach it")  # fmt: skip
     add_cluster_flags(parser)
     add_contexts(parser)
     parser.set_defaults(run=run)

@@ -25,19 +25,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "example: kubectl kpolicy uninstall --apply\n"
         "\n"
         "Without --apply: kubectl kpolicy uninstall | kubectl delete --ignore-not-found -f -\n"
-        "With --crds the kinds go, and with them every policy, exception and report.\n"
-        "With --unchecked nobody is asked: Kyverno's webhooks and roles have the same names and would go, too."
+        "--crds also deletes every policy, exception and report.\n"
+        "--unchecked also names Kyverno's own webhooks and roles, because their names are the same."
     )
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--apply", action="store_true", help="remove it; what is not ours stays")
+    how.add_argument("--apply", action="store_true", help="remove it; what is not kpolicy's stays")
     how.add_argument(
         "--unchecked", action="store_true", help="print every name, without asking the cluster"
     )
     parser.add_argument(
-        "--crds", action="store_true", help="the kinds, too, with every object of them"
+        "--crds",
+        action="store_true",
+        help="also the CRDs, and with them every object of these kinds",
     )
     parser.add_argument(
-        "-o", "--output", choices=("yaml", "json"), default="yaml", help="format of the output"
+        "-o", "--output", choices=("yaml", "json"), default="yaml", help="output format"
     )
     add_cluster_flags(parser)
 

@@ -67,7 +67,7 @@ class Verbs:
 
             return run_describe(list_request(args, everywhere=everywhere), noun, named or is_named)
 
-        parser = self.add("describe", "everything about what is named", run)
+        parser = self.add("describe", "show everything about the named objects", run)
         parser.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
         add_names(parser, metavar)
 

@@ -15,7 +15,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Add the command and its flags."""
     parser = sub.add_parser(
         "verify",
-        description="Check that the manifests of a file are what somebody signed. All named signers must have signed.",
+        description="Verify the signatures of the manifests in a file. All named signers must have signed.",
         epilog="example: kubectl kpolicy verify -f exception.yaml.signed -k cosign.pub",
     )
     add = parser.add_argument
@@ -23,25 +23,25 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     add("-k", "--key", action="append", default=[], metavar="FILE", help="public key of a signer")
     add("--certificate", default="", metavar="FILE", help="certificate of a signer")
     add("--certificate-chain", default="", metavar="FILE",
-        help="intermediates and root that vouch for the signer's certificate")  # fmt: skip
+        help="intermediates and root of the signer's certificate")  # fmt: skip
     add("--certificate-identity", default="", metavar="NAME",
         help="keyless signer: e-mail or address, with wildcards")  # fmt: skip
     add("--certificate-identity-regexp", default="", metavar="REGEXP",
         help="keyless signer, as a regular expression")  # fmt: skip
     add("--certificate-oidc-issuer", default="", metavar="URL",
-        help="who vouches for the keyless signer, with wildcards")  # fmt: skip
+        help="OIDC issuer of the keyless signer, with wildcards")  # fmt: skip
     add("--certificate-oidc-issuer-regexp", default="", metavar="REGEXP",
-        help="who vouches for the keyless signer, as a regular expression")  # fmt: skip
+        help="OIDC issuer of the keyless signer, as a regular expression")  # fmt: skip
     add("--trusted-root", default="", metavar="FILE", help="keys of a private Sigstore instance")
     add("--trust-config", default="", metavar="FILE",
         help="keys and addresses of a private Sigstore instance")  # fmt: skip
     add("--ignore-sct", action="store_true",
-        help="accept certificates without a receipt of a certificate log")  # fmt: skip
+        help="accept certificates without a signed certificate timestamp")  # fmt: skip
     add("--ignore-tlog", action="store_true",
-        help="do not ask for a log entry; certificates must then be valid now")  # fmt: skip
+        help="do not require a log entry; certificates must then be valid now")  # fmt: skip
     add("--annotation-domain", default="cosign.sigstore.dev", metavar="DOMAIN",
         help="prefix of the signature annotations")  # fmt: skip
-    add("-o", "--output", choices=("text", "json"), default="text", help="format of the answer")
+    add("-o", "--output", choices=("text", "json"), default="text", help="output format")
     parser.set_defaults(run=run)
 
 

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--output",
         choices=("text", "json", "yaml"),
         default="text",
-        help="format of the output",
+        help="output format",
     )
     parser.add_argument(
         "--client",
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only this program's version, which is the default",
     )
     parser.add_argument(
-        "--all", action="store_true", help="the cluster's version and whose engine it runs, too"
+        "--all", action="store_true", help="also the cluster's version and whose engine it runs"
     )
     from .flags import add_cluster_flags
 

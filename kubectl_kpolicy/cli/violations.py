@@ -24,17 +24,17 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
     """Add the command and its verbs."""
     verbs = Verbs(sub, "violations", "kubectl kpolicy violations -A --where 'sev>=high age<1h' -o json")  # fmt: skip
     for name, text, run in (
-        ("list", "list results that fail", _list),
-        ("watch", "list them and go on printing what changes", _list),
+        ("list", "list failed results", _list),
+        ("watch", "list failed results and print changes", _list),
     ):
         parser = verbs.listing(name, text, run, _NAMES, beside=name == "list")
-        parser.add_argument("--all", action="store_true", help="passing and skipped results, too")
+        parser.add_argument("--all", action="store_true", help="also passing and skipped results")
         parser.add_argument("--severity", default="", metavar="S[,S]", help="only these severities")
         parser.add_argument("--result", default="", metavar="R[,R]", help="only these results")
         parser.add_argument("--kind", default="", metavar="KIND", help="only objects of this kind")
-        parser.add_argument("--owner", default="", metavar="KIND/NAME", help="only objects that belong to this one, through however many others")  # fmt: skip
+        parser.add_argument("--owner", default="", metavar="KIND/NAME", help="only objects owned by this one, directly or not")  # fmt: skip
         parser.add_argument(
-            "--since", default="", metavar="DURATION", help="only what is not older"
+            "--since", default="", metavar="DURATION", help="only what is newer than this"
         )
         parser.add_argument(
             "--blocks", action="store_true", help="denied requests instead of results"

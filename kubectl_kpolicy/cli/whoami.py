@@ -26,7 +26,7 @@ def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None
         epilog="example: kubectl kpolicy whoami --as alice --as-group developers -n payments",
     )
     add_cluster_flags(parser)
-    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="format of the output")  # fmt: skip
+    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="output format")  # fmt: skip
     parser.set_defaults(run=run)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -86,6 +87,22 @@ def test_no_line_of_any_help_is_wider_than_the_terminal(monkeypatch) -> None:
 
     assert len(found) > 2 * len(cli.COMMANDS)
     assert {name: line for name, text in found.items() for line in text.splitlines() if len(line) > 80} == {}  # fmt: skip
+
+
+def test_usage_names_what_must_be_given_and_nothing_else() -> None:
+    usages = {name: text.partition("\n\n")[0] for name, text in helps().items()}
+
+    assert (
+        usages["kubectl kpolicy apply"]
+        == "usage: kubectl kpolicy apply POLICY [POLICY ...] [flags]"
+    )
+    assert usages["kubectl kpolicy grant"] == "usage: kubectl kpolicy grant VERB ... [flags]"
+    assert all(usage.endswith("[flags]") for usage in usages.values())
+    assert not [usage for usage in usages.values() if "[-" in usage]
+
+
+def test_no_help_has_a_word_of_python_in_it() -> None:
+    assert [name for name, text in helps().items() if re.search(r"\bNone\b", text)] == []
 
 
 def test_a_command_that_help_breaks_is_the_same_command_to_a_shell(monkeypatch) -> None:
