@@ -43,9 +43,6 @@ class Election:
         identity: str,
         *,
         clock: Clock | None = None,
-        lease_seconds: int = LEASE_SECONDS,
-        renew_seconds: float = RENEW_SECONDS,
-        retry_seconds: float = RETRY_SECONDS,
         chance: Callable[[], float] = by_chance,
     ) -> None:
         self.identity = identity
@@ -53,7 +50,6 @@ class Election:
         self._client = client
         self._place = (namespace, name)
         self._clock: Clock = clock or SystemClock()
-        self._lease, self._renew, self._retry = lease_seconds, renew_seconds, retry_seconds
         self._chance = chance
         self._seen: Object | None = None
         self._seen_at = 0.0
@@ -74,7 +70,7 @@ class Election:
         it, a lease that is still ours is given back, so that the next one need not wait.
         """
         while not await self._try():
-            await self._clock.sleep(self._retry * (1.0 + 0.2 * self._chance()))
+            await self._clock.sleep(RETRY_SECONDS * (1.0 + 0.2 * self._chance()))
         self._leads = True
         work = asyncio.ensure_future(_called(lead))
         renewing = asyncio.ensure_future(self._keep_renewing())
@@ -84,7 +80,7 @@ class Election:
             self._leads = False
             await _ended(work)
             await _ended(renewing)
-            await self._within(self._retry, self._release)
+            await self._within(RETRY_SECONDS, self._release)
         if renewing.done() and not renewing.cancelled() and not _finished(work):
             raise LeadershipLost("the lease could not be renewed in time")
         await work
@@ -92,9 +88,9 @@ class Election:
     async def _keep_renewing(self) -> None:
         """Return when the lease could not be renewed for too long."""
         renewed_at = self._clock.monotonic()
-        while self._clock.monotonic() - renewed_at < self._renew:
-            await self._clock.sleep(self._retry)
-            left = self._renew - (self._clock.monotonic() - renewed_at)
+        while self._clock.monotonic() - renewed_at < RENEW_SECONDS:
+            await self._clock.sleep(RETRY_SECONDS)
+            left = RENEW_SECONDS - (self._clock.monotonic() - renewed_at)
             if await self._within(left, self._try):
                 renewed_at = self._clock.monotonic()
             elif self.holder not in ("", self.identity):
@@ -142,7 +138,7 @@ class Election:
 
     def _has_expired(self, lease: Object) -> bool:
         seconds = (lease.get("spec") or {}).get("leaseDurationSeconds")
-        lasts = float(seconds) if isinstance(seconds, int) and seconds > 0 else float(self._lease)
+        lasts = float(seconds) if isinstance(seconds, int) and seconds > 0 else float(LEASE_SECONDS)
         return self._clock.monotonic() - self._seen_at >= lasts
 
     def _new_lease(self) -> Object:
@@ -164,7 +160,7 @@ class Election:
         transitions = int(old.get("leaseTransitions") or 0)
         return {
             "holderIdentity": self.identity,
-            "leaseDurationSeconds": self._lease,
+            "leaseDurationSeconds": LEASE_SECONDS,
             "acquireTime": now if is_takeover else old.get("acquireTime") or now,
             "renewTime": now,
             "leaseTransitions": transitions + (1 if is_takeover and old else 0),

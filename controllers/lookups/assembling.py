@@ -16,12 +16,11 @@ from controllers.kube.errors import KubeError
 from controllers.kube.informers import Informers
 from controllers.kube.kinds import SECRETS
 from engine.errors import EngineError
-from engine.images import DOCKER_HUB, RegistryDefaults
 from engine.lang import json
 
 from .addresses import networks
 from .answering import Lookups
-from .cluster import MOST_BYTES, ClusterSource
+from .cluster import ClusterSource
 from .egress import DEFAULT_RULES, EgressRules, Gate, Request
 from .entries import Entries
 from .errors import OutsideError
@@ -52,8 +51,6 @@ def for_cluster(
     namespace: str,
     informers: Informers | None = None,
     rules: EgressRules = DEFAULT_RULES,
-    defaults: RegistryDefaults = DOCKER_HUB,
-    most_bytes: int = MOST_BYTES,
     pull_secrets: tuple[str, ...] = (),
     clock: Clock | None = None,
     secrets: Client | None = None,
@@ -64,7 +61,7 @@ def for_cluster(
     image, and `secrets` reads them where `client` may not. Close it when done; `informers` that are handed in stay open.
     """
     gate = Gate(rules)
-    cluster = ClusterSource(client, discovery, most_bytes=most_bytes, clock=clock)
+    cluster = ClusterSource(client, discovery, clock=clock)
     services = ServiceSource(gate)
     read = secret_reader(secrets or client, namespace, always=pull_secrets, clock=clock)
     registry = Registry(gate, secrets=read, clock=clock)
@@ -72,7 +69,7 @@ def for_cluster(
     return Lookups(
         cluster=cluster,
         services=services,
-        images=Images(registry, defaults=defaults, verified=VerifiedImages(clock)),
+        images=Images(registry, verified=VerifiedImages(clock)),
         entries=Entries(watching, discovery, cluster, services, clock=clock),
         gate=gate,
         trust=TrustedRoots(gate, clock=clock),

@@ -27,27 +27,18 @@ if TYPE_CHECKING:
     from engine.model import Json, Object
 
 MOST_BYTES = 10 * 1024 * 1024
+"""How much a call may return (row A-52)."""
 SECONDS = 10.0
 MOST_OBJECTS = 20_000
 _REVIEW_GROUPS = ("authorization.k8s.io", "authentication.k8s.io")
 
 
 class ClusterSource:
-    """Answers from one cluster; `most_bytes` bounds what a call may return (row A-52)."""
+    """Answers from one cluster."""
 
-    def __init__(
-        self,
-        client: Client,
-        discovery: Discovery,
-        *,
-        most_bytes: int = MOST_BYTES,
-        seconds: float = SECONDS,
-        clock: Clock | None = None,
-    ) -> None:
+    def __init__(self, client: Client, discovery: Discovery, *, clock: Clock | None = None) -> None:
         self._client = client
         self._fresh = FreshKinds(discovery, clock)
-        self._most_bytes = most_bytes
-        self._seconds = seconds
 
     async def config_map(self, lookup: ConfigMapLookup) -> Object:
         """Return a ConfigMap; raises KubeError."""
@@ -64,9 +55,7 @@ class ClusterSource:
             path = _without_effect(path)
             body = json.load(lookup.body) if lookup.body else {}
         try:
-            return await self._client.raw(
-                method, path, body, limit=self._most_bytes, timeout=self._seconds
-            )
+            return await self._client.raw(method, path, body, limit=MOST_BYTES, timeout=SECONDS)
         except Forbidden as error:
             raise error.reworded(f"permission denied: {error.message}") from error
 

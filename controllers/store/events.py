@@ -131,7 +131,6 @@ def notes_of(
     *,
     blocked: bool,
     successes: bool,
-    source: str = ADMISSION,
     marks: Callable[[RuleResult], Marks] = lambda _: (),
 ) -> Iterator[Note]:
     """Yield the Events of a review: on policies, on the object unless it was blocked, on exceptions (E-03 to E-05).
@@ -146,14 +145,14 @@ def notes_of(
             continue
         missed = [one for one in group if one.status in (Status.FAIL, Status.ERROR)]
         for result in missed:
-            found = violation(policy, review, result, blocked=blocked, source=source)
+            found = violation(policy, review, result, blocked=blocked)
             yield _marked(found, marks(result)) if blocked else found
             if about:
-                yield violation_on_object(about, policy, result, source)
+                yield violation_on_object(about, policy, result)
         for result in group:
             if result.exceptions and result.status is Status.SKIP:
-                yield from excepted(policy, review, result, exceptions, source)
-        if successes and not missed and (applied := _applied(policy, review, group, source)):
+                yield from excepted(policy, review, result, exceptions)
+        if successes and not missed and (applied := _applied(policy, review, group)):
             yield applied
 
 
@@ -220,9 +219,7 @@ def _named(policy: Policy, result: RuleResult) -> str:
     return f"{policy.key}/{result.rule}" if result.rule else policy.key
 
 
-def _applied(
-    policy: Policy, review: Review, results: Sequence[RuleResult], source: str
-) -> Note | None:
+def _applied(policy: Policy, review: Review, results: Sequence[RuleResult]) -> Note | None:
     """Return the Event about an object that a policy changed or found in order (row E-04)."""
     passed = [one for one in results if one.status is Status.PASS]
     if not passed:
@@ -232,7 +229,7 @@ def _applied(
         text, action = f"{place} is successfully mutated", MUTATED
     else:
         text, action = f"{place}: pass", PASSED
-    return Note(about_policy(policy), APPLIED, action, text, source)
+    return Note(about_policy(policy), APPLIED, action, text, ADMISSION)
 
 
 def made(policy: Policy, rule: str, generated: Sequence[Object]) -> Iterator[Note]:

@@ -121,24 +121,15 @@ def reference_of(obj: Object) -> Object:
 
 
 def merged(
-    old: Sequence[Row],
-    new: Sequence[Row],
-    *,
-    judged: Collection[tuple[str, str]] | None = None,
-    known: Collection[str] | None = None,
+    old: Sequence[Row], new: Sequence[Row], *, judged: Collection[tuple[str, str]] | None = None
 ) -> list[Row]:
     """Return old rows with new ones in their place, sorted by policy and rule.
 
     `judged` are (policy, rule) pairs that were judged: their old rows go even where nothing new was said; by default the pairs
-    of `new`. `known` are the policies that exist; rows of others go. A row that says the same as before keeps
-    its time, so that nothing is written when nothing changed.
+    of `new`. A row that says the same as before keeps its time, so that nothing is written when nothing changed.
     """
     replaced = {pair_of(row) for row in new} | set(judged or ())
-    kept = [
-        row
-        for row in old
-        if pair_of(row) not in replaced and (known is None or pair_of(row)[0] in known)
-    ]
+    kept = [row for row in old if pair_of(row) not in replaced]
     before = {_key(row): row for row in old}
     fresh = [_as_before(row, before.get(_key(row))) for row in new]
     return sorted([*kept, *fresh], key=_order)

@@ -57,23 +57,18 @@ def first_certificates(names: Sequence[str], now: datetime) -> Certificates:
 
 
 def renewed(
-    current: Certificates,
-    names: Sequence[str],
-    now: datetime,
-    *,
-    trusted: bytes,
-    renew_before: timedelta = RENEW_BEFORE,
+    current: Certificates, names: Sequence[str], now: datetime, *, trusted: bytes
 ) -> Certificates:
     """Return what is to be in force at `now`: `current` itself where nothing is due.
 
     `trusted` is the bundle that every webhook configuration carries by now.
     """
     made = current
-    if now >= expiry(current.authority.certificate) - renew_before:
+    if now >= expiry(current.authority.certificate) - RENEW_BEFORE:
         made = replace(made, authority=_overlapping(current.authority, now))
     else:
         made = replace(made, authority=_without_expired(made.authority, now))
-    if _leaf_is_due(made, names, now, renew_before) and _newest(made.bundle) in trusted:
+    if _leaf_is_due(made, names, now) and _newest(made.bundle) in trusted:
         made = replace(made, leaf=new_leaf(made.authority, names, now))
     return current if made == current else made
 
@@ -165,12 +160,10 @@ def is_usable(certificates: Certificates, now: datetime) -> bool:
         return False
 
 
-def _leaf_is_due(
-    current: Certificates, names: Sequence[str], now: datetime, renew_before: timedelta
-) -> bool:
+def _leaf_is_due(current: Certificates, names: Sequence[str], now: datetime) -> bool:
     leaf = current.leaf.certificate
     return (
-        now >= expiry(leaf) - renew_before
+        now >= expiry(leaf) - RENEW_BEFORE
         or not frozenset(names) <= names_of(leaf)
         or not _is_by_newest(current)
     )

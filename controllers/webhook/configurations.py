@@ -63,7 +63,6 @@ def configurations(
     settings: Configuration,
     address: Address,
     *,
-    serves_policies: bool = True,
     forwards: bool = True,
 ) -> list[Object]:
     """Return all configurations; those of resources are there without policies, too, and then ask for nothing.
@@ -81,7 +80,7 @@ def configurations(
         for hook in cel_webhooks(stage, routes, settings, forwards=forwards):
             webhooks += _of_cel(hook, stage, discovery, settings, address)
         resources.append(_document(kind, name, _told_apart(webhooks), settings))
-    made = [*resources, *_fixed(address, settings)] if serves_policies else resources
+    made = [*resources, *_fixed(address, settings)]
     if address.callers:
         for document in made:
             document["metadata"]["annotations"][vocabulary.CALLERS] = address.callers

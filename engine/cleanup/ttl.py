@@ -76,11 +76,10 @@ def has_deleted(text: str) -> bool:
     return any(group in text for group in _DELETING)
 
 
-def due_at(obj: Object, *, created: datetime | None = None) -> datetime | None:
-    """Return the instant (UTC) from which `obj` is due, None when it has no label.
+def due_at(obj: Object) -> datetime | None:
+    """Return the instant (UTC) from which `obj` is due, None when it has no label, or a length of time and no creation.
 
-    `created` stands for a missing `metadata.creationTimestamp`; without either, a length of time has no end and the answer
-    is None. Raises EvaluationError with upstream's warning when the value cannot be read.
+    Raises EvaluationError with upstream's warning when the value cannot be read.
     """
     metadata = part(obj, "metadata")
     value = part(metadata, "labels").get(TTL_LABEL)
@@ -89,7 +88,7 @@ def due_at(obj: Object, *, created: datetime | None = None) -> datetime | None:
     length, instant = parse(str(value))
     if instant is not None:
         return instant
-    start = rfc3339.read(metadata.get("creationTimestamp")) or created
+    start = rfc3339.read(metadata.get("creationTimestamp"))
     return None if start is None else later(start, length)
 
 

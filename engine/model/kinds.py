@@ -201,14 +201,9 @@ def kind_of(obj: Object) -> PolicyKind | None:
     return found if found is not None and found.group == group else None
 
 
-def plurals(group: str, *, namespaced: bool | None = None) -> tuple[str, ...]:
-    """Return the resources of a group in order, of one scope where `namespaced` says which."""
-    found = (
-        one.plural
-        for one in KINDS
-        if one.group == group and namespaced in (None, one.is_namespaced)
-    )
-    return tuple(sorted(found))
+def plurals(group: str) -> tuple[str, ...]:
+    """Return the resources of a group in order."""
+    return tuple(sorted(one.plural for one in KINDS if one.group == group))
 
 
 def identity(kind: str, key: str) -> str:

@@ -26,7 +26,7 @@ _PATH: Final = "spec.rules[0].podSecurity"
 
 
 def compile_pod_security(
-    spec: Block, extra_exclusions: Iterable[Block] = (), *, path: str = _PATH
+    spec: Block, extra_exclusions: Iterable[Block] = ()
 ) -> Callable[[Object, str], Outcome]:
     """Compile a `validate.podSecurity` block into a function of an object and the rule's name.
 
@@ -34,11 +34,11 @@ def compile_pod_security(
     answers PASS, FAIL (with report properties), ERROR for objects that hold no readable pod, and SKIP without a message
     when the rule fails but `extra_exclusions`, those of matching exceptions, excuse everything (row X-05).
 
-    Raises PolicyError, in Kyverno's words with `path` as the block's place, for a level, version or exclusion that is not
+    Raises PolicyError, in Kyverno's words with the first rule as its place, for a level, version or exclusion that is not
     acceptable. DELETE requests are the caller's to leave out: they are not checked.
     """
-    level, version, minor = _level_and_version(spec, path)
-    refuse(exclusion_faults(spec.get("exclude"), f"{path}.exclude", level=level))
+    level, version, minor = _level_and_version(spec, _PATH)
+    refuse(exclusion_faults(spec.get("exclude"), f"{_PATH}.exclude", level=level))
     checks = checks_for(level, minor)
     own = compile_exclusions(spec.get("exclude") or ())
     extra = compile_exclusions(extra_exclusions)

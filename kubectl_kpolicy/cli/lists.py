@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from engine.record import replace
@@ -139,7 +139,6 @@ def _run_describe(flags: ListRequest, noun: str, named: Named) -> int:
     return _report_lost(noun, lost) if lost else ExitCode.DONE
 
 
-def add_names(parser: argparse.ArgumentParser, metavar: str, *, needed: bool = False) -> None:
+def add_names(parser: argparse.ArgumentParser, metavar: str) -> None:
     """Add the names by which rows are chosen."""
-    count: Any = "+" if needed else "*"
-    parser.add_argument("names", nargs=count, metavar=metavar, help="which ones (all by default)")
+    parser.add_argument("names", nargs="*", metavar=metavar, help="which ones (all by default)")

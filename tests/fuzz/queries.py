@@ -37,8 +37,8 @@ _SHAPES: Final = (
 
 def _calls() -> Sequence[str]:
     found = []
-    for line in functions.signatures():
-        name, _, rest = line.partition("(")
+    for name, function in sorted(functions.table().items()):
+        rest = function.signature.partition("(")[2]
         parameters = [one for one in rest.partition(")")[0].removesuffix("...").split(", ") if one]
         holes = ("&{}" if "expref" in one else "{}" for one in parameters)
         found.append(f"{name}({', '.join(holes)})")

@@ -20,14 +20,3 @@ def table() -> Mapping[str, Function]:
     return {
         name: function for module in modules for name, function in module.table.functions.items()
     }
-
-
-def signatures() -> list[str]:
-    """Return the line of every function, sorted by name: `truncate(string, number) string`."""
-    return [table()[name].signature for name in sorted(table())]
-
-
-def describe(name: str) -> tuple[str, str] | None:
-    """Return signature and note of a function, or None where no function has the name."""
-    function = table().get(name)
-    return None if function is None else (function.signature, function.note)

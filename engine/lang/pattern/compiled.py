@@ -91,10 +91,10 @@ _REFERENCE = regex(r"^\$\(.[^ ]*\)|[^\\]\$\(.[^ ]*\)")
 _ESCAPED = regex(r"\\\$\([^ ]*\)")
 
 
-def resolve_references(pattern: Json, *, at: str = "") -> Json:
+def resolve_references(pattern: Json) -> Json:
     """Return the pattern with its references replaced; the same object when there are none.
 
-    `at` is the path of the pattern in the document that references count from. Raises EvaluationError with Kyverno's
+    Raises EvaluationError with Kyverno's
     words (without `variable substitution failed: `) for a reference to nothing or to something other than text, LimitError
     for a pattern nested too deep.
     """
@@ -102,8 +102,8 @@ def resolve_references(pattern: Json, *, at: str = "") -> Json:
     if not _holds_reference(pattern):
         return pattern
     leaves: dict[str, Json] = {}
-    _collect(pattern, at, leaves)
-    return _replace(pattern, at, leaves)
+    _collect(pattern, "", leaves)
+    return _replace(pattern, "", leaves)
 
 
 def _holds_reference(value: Json) -> bool:
