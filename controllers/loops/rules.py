@@ -12,7 +12,7 @@ from controllers.store.cel_policies import is_of_cel, webhook_rules
 from engine.evaluate import CompiledPolicy, PolicySet
 from engine.fields import part
 from engine.match import KindFilter, parse_kind
-from engine.model.kinds import NATIVE
+from engine.model.kinds import NATIVE, is_enabled
 from engine.requester import WHO_ASKS, asks_of_expressions, asks_of_request
 
 if TYPE_CHECKING:
@@ -45,21 +45,21 @@ def alone(rule: CompiledRule) -> PolicySet:
 def synchronizes(rule: CompiledRule) -> bool:
     """Tell whether what a generate rule made is kept as the rule says (row U-04)."""
     if is_of_cel(rule.policy):
-        return _is_on(rule, "synchronize")
+        return is_enabled(_spec(rule), "synchronize")
     return (rule.rule.generate or {}).get("synchronize") is True
 
 
 def outlives_policy(rule: CompiledRule) -> bool:
     """Tell whether what a rule made stays when the rule is deleted."""
     if is_of_cel(rule.policy):
-        return _is_on(rule, "orphanDownstreamOnPolicyDelete")
+        return is_enabled(_spec(rule), "orphanDownstreamOnPolicyDelete")
     return (rule.rule.generate or {}).get("orphanDownstreamOnPolicyDelete") is True
 
 
 def generates_existing(rule: CompiledRule) -> bool:
     """Tell whether a generate rule also acts for objects that are there already (row U-07)."""
     if is_of_cel(rule.policy):
-        return _is_on(rule, "generateExisting")
+        return is_enabled(_spec(rule), "generateExisting")
     own = (rule.rule.generate or {}).get("generateExisting")
     return bool(_spec(rule).get("generateExisting") if own is None else own)
 
@@ -239,12 +239,6 @@ def _resources(match: Block) -> Iterator[Block]:
         resources = (entry or {}).get("resources")
         if isinstance(resources, dict):
             yield resources
-
-
-def _is_on(rule: CompiledRule, name: str) -> bool:
-    """Tell whether a policy written in CEL has a part of its evaluation enabled."""
-    evaluation = _spec(rule).get("evaluation") or {}
-    return bool((evaluation.get(name) or {}).get("enabled"))
 
 
 def _spec(rule: CompiledRule) -> Block:

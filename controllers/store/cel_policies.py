@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from engine.model.kinds import BY_NAME
+from engine.model.kinds import BY_NAME, KUBERNETES, is_enabled, mode_of
 
 from .policies import NO_NATIVE, NativeState
 
@@ -57,7 +57,7 @@ def resource_rules(policy: Policy) -> Iterator[Mapping[str, Any]]:
     from engine.evaluate.cel.autogen import variants
 
     spec = policy.raw["spec"]
-    if ((spec.get("evaluation") or {}).get("mode") or "Kubernetes") != "Kubernetes":
+    if mode_of(spec) != KUBERNETES:
         return
     for one in (spec, *(variant.spec for variant in variants(spec))):
         yield from written_rules(one)
@@ -103,17 +103,12 @@ def _scope(policy: Policy, block: Mapping[str, Any]) -> str:
 
 def is_admitting(policy: Policy) -> bool:
     """Tell whether a policy concerns requests, and not only what is there already."""
-    return _is_on(policy, "admission")
+    return is_enabled(policy.raw["spec"], "admission")
 
 
 def is_scanning(policy: Policy) -> bool:
     """Tell whether a policy concerns what is there already."""
-    return _is_on(policy, "background")
-
-
-def _is_on(policy: Policy, name: str) -> bool:
-    evaluation = policy.raw["spec"].get("evaluation") or {}
-    return (evaluation.get(name) or {}).get("enabled") is not False
+    return is_enabled(policy.raw["spec"], "background")
 
 
 def cel_status(

@@ -26,7 +26,7 @@ from engine.errors import PolicyError
 from engine.evaluate.cel.autogen import concerns_pods, variants
 from engine.evaluate.cel.expressions import compile_expression
 from engine.match import key_error
-from engine.model.kinds import CEL_KINDS, PolicyKind
+from engine.model.kinds import CEL_KINDS, PolicyKind, is_enabled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -175,7 +175,7 @@ def forwarded(policy: Policy) -> Iterator[dict[str, str]]:
     constraints = spec.get("matchConstraints") or {}
     written = [one for one in spec.get("matchConditions") or () if _compiles_there(one)]
     if not concerns_pods(constraints):
-        form = "request.operation != 'CREATE' || ({})" if _synchronizes(spec) else "{}"
+        form = "request.operation != 'CREATE' || ({})" if is_enabled(spec, "synchronize") else "{}"
         for one in written:
             yield {"name": str(one["name"]), "expression": form.format(one["expression"])}
         return
@@ -214,12 +214,6 @@ def _compiles_there(condition: Block) -> bool:
     except PolicyError:
         return False
     return True
-
-
-def _synchronizes(spec: Block) -> bool:
-    """Tell whether a generating policy hears of everything, of which its conditions are about what is new (row WH-05)."""
-    evaluation = spec.get("evaluation") or {}
-    return bool((evaluation.get("synchronize") or {}).get("enabled") is True)
 
 
 def _is_reinvoked(policy: Policy) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.errors import EngineError
 from engine.lang import cel
 from engine.lang.cel import Program, ast
+from engine.model.kinds import is_enabled
 from engine.model.result import ResourceEffect
 
 from .placeholders import MARK, documents_of, is_interpolated, sources_of
@@ -85,14 +86,12 @@ def _expressions(spec: Block) -> Iterator[tuple[str, object]]:
 def effects_of(policy: Policy) -> Iterator[ResourceEffect]:
     """Yield what a policy reads of its triggers, and what it does to objects that it makes."""
     spec = policy.raw["spec"]
-    evaluation = spec.get("evaluation") or {}
-    on = {name for name, one in evaluation.items() if isinstance(one, dict) and one.get("enabled")}
-    reading = ("get", "list") if "generateExisting" in on else ("get",)
+    reading = ("get", "list") if is_enabled(spec, "generateExisting") else ("get",)
     for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
         whole = [str(text).partition("/")[0] for text in rule.get("resources") or ()]
         yield ResourceEffect("spec.matchConstraints", reading, {**rule, "resources": whole})
     verbs = ["get", "create", "update"]
-    verbs += ["delete"] if "synchronize" in on else []
+    verbs += ["delete"] if is_enabled(spec, "synchronize") else []
     verbs += ["patch"] if spec.get("useServerSideApply") is True else []
     for at, block in foreseen(spec, policy.namespace):
         yield ResourceEffect(at, tuple(verbs), made=block)

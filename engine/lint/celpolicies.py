@@ -12,7 +12,7 @@ from engine.cleanup import ttl
 from engine.generate.placeholders import sources_of
 from engine.lang import rfc3339
 from engine.match import key_error
-from engine.model.kinds import BY_NAME, CEL_KINDS, NAMESPACED
+from engine.model.kinds import BY_NAME, CEL_KINDS, KUBERNETES, NAMESPACED, is_enabled, mode_of
 
 from .cel_expressions import (
     NAMES,
@@ -100,9 +100,7 @@ def _findings(policy: Policy) -> Iterator[Finding]:
 def _check_modes(spec: Block) -> Iterator[Finding]:
     """Refuse, in upstream's words, a MutatingPolicy that concerns nothing or is never asked."""
     yield from check_concern(spec)
-    modes = spec.get("evaluation") or {}
-    is_admitting = (modes.get("admission") or {}).get("enabled") is not False
-    if not is_admitting and (modes.get("mutateExisting") or {}).get("enabled") is not True:
+    if not is_enabled(spec, "admission") and not is_enabled(spec, "mutateExisting"):
         text = (
             "Forbidden: disabling both admission and mutateExisting evaluation modes is not allowed"
         )
@@ -154,9 +152,8 @@ def check_concern(spec: Block) -> Iterator[Finding]:
 
 def check_constraints(spec: Block, *, is_native: bool) -> Iterator[Finding]:
     """Refuse a policy about requests that concerns nothing; of its parts, the API server demands those of a native one."""
-    mode = (spec.get("evaluation") or {}).get("mode") or "Kubernetes"
     rules = (spec.get("matchConstraints") or {}).get("resourceRules") or ()
-    if mode == "Kubernetes":
+    if mode_of(spec) == KUBERNETES:
         yield from check_concern(spec)
     for index, rule in enumerate(rules):
         for name in ("apiGroups", "apiVersions", "operations", "resources"):
@@ -182,8 +179,7 @@ def _check_work(policy: Policy, spec: Block) -> Iterator[Finding]:
 
 def check_validations(spec: Block, names: Collection[str], scope: Scope) -> Iterator[Finding]:
     """Yield what is wrong with validations, which may read `names` and `variables`."""
-    mode = (spec.get("evaluation") or {}).get("mode")
-    wanted = _VERDICTS if mode in ("HTTP", "Envoy") else ("bool",)
+    wanted = _VERDICTS if mode_of(spec) in ("HTTP", "Envoy") else ("bool",)
     for index, block in enumerate(spec.get("validations") or ()):
         path = f"spec.validations[{index}]"
         yield from check_expression(block.get("expression"), f"{path}.expression", names, scope)

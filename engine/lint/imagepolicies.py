@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine.model.kinds import KUBERNETES, mode_of
+
 from . import celpolicies
 from .cel_expressions import check_expression, check_named, check_variables
 from .cel_outputs import DYNAMIC, check_output
@@ -35,8 +37,7 @@ def lint_image_policy(policy: Policy) -> tuple[Finding, ...]:
 
 def _findings(policy: Policy) -> Iterator[Finding]:
     spec = policy.raw["spec"]
-    mode = (spec.get("evaluation") or {}).get("mode") or "Kubernetes"
-    plain = _OF_REQUESTS if mode == "Kubernetes" else frozenset({"object"})
+    plain = _OF_REQUESTS if mode_of(spec) == KUBERNETES else frozenset({"object"})
     names = plain | _OF_IMAGES
     scope = scope_of(policy.kind, spec)
     yield from celpolicies.check_constraints(spec, is_native=False)

@@ -16,10 +16,12 @@ from engine.record import record
 from .resources import resource_of
 
 if TYPE_CHECKING:
-    from .json import Object
+    from .json import Block, Object
 
 CLASSIC_GROUP: Final = "kyverno.io"
 CEL_GROUP: Final = "policies.kyverno.io"
+KUBERNETES: Final = "Kubernetes"
+"""The evaluation mode of policies in CEL that judge objects."""
 
 _CEL_PARSER: Final = "engine.parse.celpolicies:parse_cel_policy"
 _CEL_LINTER: Final = "engine.lint.celpolicies:lint_cel_policy"
@@ -215,6 +217,17 @@ def identity(kind: str, key: str) -> str:
     if known is None and kind in NATIVE:
         return f"{kind}:{key}"
     return f"{known.short}:{key}" if known is not None and known.is_cel else key
+
+
+def mode_of(spec: Block) -> str:
+    """Return the evaluation mode of a policy in CEL: what it judges, KUBERNETES for objects."""
+    return str((spec.get("evaluation") or {}).get("mode") or KUBERNETES)
+
+
+def is_enabled(spec: Block, name: str) -> bool:
+    """Tell whether a part of a policy's evaluation is enabled: admission and background unless it says no, others if it says yes."""
+    said = ((spec.get("evaluation") or {}).get(name) or {}).get("enabled")
+    return said is not False if name in ("admission", "background") else said is True
 
 
 def is_of_cel(policy: str) -> bool:

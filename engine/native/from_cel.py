@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.evaluate.cel.autogen import variants
 from engine.evaluate.cel.exceptions import CompiledCelException, naming
+from engine.model.kinds import KUBERNETES, is_enabled, mode_of
 from engine.reach import OWN_GROUP, POLICY_GROUPS
 
 from . import objects
@@ -49,13 +50,12 @@ def translated_mutating(
     """Return the MutatingAdmissionPolicy of a MutatingPolicy; raises NotNative."""
     spec = policy.raw["spec"]
     _check(policy, objects.MUTATING)
-    evaluation = spec.get("evaluation") or {}
-    if evaluation.get("useServerSideApply") is True:
+    if (spec.get("evaluation") or {}).get("useServerSideApply") is True:
         raise objects.skipped(
             objects.MUTATING,
             ": useServerSideApply is enabled, which mutates atomic fields that a native MutatingAdmissionPolicy rejects.",
         )
-    if (evaluation.get("mutateExisting") or {}).get("enabled") is True:
+    if is_enabled(spec, "mutateExisting"):
         raise objects.skipped(objects.MUTATING, ": mutateExisting is enabled.")
     matched = spec.get("matchConstraints") or {}
     if _reaches_guarded(matched.get("resourceRules") or ()):
@@ -87,7 +87,7 @@ def _check(policy: Policy, kind: str) -> None:
         raise objects.skipped(kind, ": pod controllers autogen is enabled.")
     if not policy.admission:
         raise objects.skipped(kind, ": admission is disabled.")
-    if ((spec.get("evaluation") or {}).get("mode") or "Kubernetes") != "Kubernetes":
+    if mode_of(spec) != KUBERNETES:
         raise objects.skipped(kind, ": the evaluation mode is not Kubernetes.")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import NOWHERE, Location
 from engine.model import Json, Policy
-from engine.model.kinds import BY_NAME, CEL_KINDS
+from engine.model.kinds import BY_NAME, CEL_KINDS, is_enabled
 from engine.model.policy import Binding, CelException
 
 from .documents import require_sound
@@ -41,7 +41,6 @@ def parse_cel_policy(
     require_sound(doc, kinds, at=at, line_of=line_of, strict=strict, group=group)
     spec = doc["spec"]
     actions = spec.get("validationActions") or ("Deny",)
-    evaluation = spec.get("evaluation") or {}
     row = BY_NAME.get(doc["kind"])
     is_asked = row is None or not row.family.is_timed
     is_scanned = row is None or row.family.is_scanned
@@ -55,8 +54,8 @@ def parse_cel_policy(
         failure_policy=spec.get("failurePolicy") or usual,
         failure_action="Enforce" if "Deny" in actions else "Audit",
         emit_warning="Warn" in actions,
-        admission=is_asked and (evaluation.get("admission") or {}).get("enabled") is not False,
-        background=is_scanned and (evaluation.get("background") or {}).get("enabled") is not False,
+        admission=is_asked and is_enabled(spec, "admission"),
+        background=is_scanned and is_enabled(spec, "background"),
     )
 
 

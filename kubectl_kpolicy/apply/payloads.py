@@ -6,7 +6,7 @@ from os.path import basename
 from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError, Location
-from engine.model.kinds import BY_NAME
+from engine.model import kinds
 from engine.record import record
 from kubectl_kpolicy.session.sources import placed, read_file
 
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from engine.model import Object, Policy
-
-KUBERNETES = "Kubernetes"
-"""The mode of policies that judge objects."""
 
 
 @record
@@ -48,12 +45,11 @@ def read_payloads(paths: Iterable[str | Path], mode: str) -> list[Payload]:
 
 def mode_of(policy: Policy) -> str:
     """Return the mode of the documents that a policy is for: `Kubernetes` for objects."""
-    spec = policy.raw.get("spec") or {}
-    evaluation = spec.get("evaluation") if policy.kind.endswith("ValidatingPolicy") else None
-    return str((evaluation or {}).get("mode") or KUBERNETES)
+    is_told = policy.kind.endswith("ValidatingPolicy")
+    return kinds.mode_of(policy.raw.get("spec") or {}) if is_told else kinds.KUBERNETES
 
 
 def is_timed(policy: Policy) -> bool:
     """Tell whether a policy works by a schedule, and judges documents of any form."""
-    row = BY_NAME.get(policy.kind)
+    row = kinds.BY_NAME.get(policy.kind)
     return row is not None and row.family.is_timed

@@ -8,11 +8,11 @@ from engine.autogen import names_of
 from engine.errors import DocumentError
 from engine.lang import wildcard
 from engine.model import Object, Policy, RuleResult, Status
-from engine.model.kinds import BY_NAME
+from engine.model.kinds import BY_NAME, KUBERNETES
 from engine.record import record
 from kubectl_kpolicy.apply.documents import objects_of
 from kubectl_kpolicy.apply.names import identity
-from kubectl_kpolicy.apply.payloads import KUBERNETES, Payload, is_timed, mode_of
+from kubectl_kpolicy.apply.payloads import Payload, is_timed, mode_of
 from kubectl_kpolicy.apply.processor import PolicyAnswer, Processor, Setting
 from kubectl_kpolicy.apply.scope import labels_by_namespace
 from kubectl_kpolicy.apply.verdicts import shown_status

@@ -14,6 +14,7 @@ from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered
 from engine.lang import wildcard
 from engine.lang.cel.functions.imagenames import parse
 from engine.model import Block, Outcome, Policy, RuleType, Status
+from engine.model.kinds import KUBERNETES, mode_of
 from engine.model.result import PINNING, ResourceEffect
 from engine.record import record, replace
 
@@ -66,7 +67,7 @@ def compile_image_validating(
 ) -> Iterable[CompiledRule]:
     """Compile a policy into its rule, and one that pins digests where requests are changed; raises PolicyError."""
     spec = policy.raw["spec"]
-    mode = (spec.get("evaluation") or {}).get("mode") or "Kubernetes"
+    mode = mode_of(spec)
     own = naming(exceptions, policy)
     first, others, constraints = with_variants(_compiled(policy, spec, mode))
 
@@ -78,7 +79,7 @@ def compile_image_validating(
 
     enforce = policy.failure_action == "Enforce"
     yield cel_rule(policy, policy.name, constraints, handle, enforce=enforce)
-    if mode == "Kubernetes" and _asks(spec, "mutateDigest"):
+    if mode == KUBERNETES and _asks(spec, "mutateDigest"):
 
         def pin(state: State) -> Answers:
             one = fitting(state)
@@ -111,7 +112,7 @@ def effects_of(policy: Policy) -> Iterator[ResourceEffect]:
 
 
 def _compiled(policy: Policy, spec: Block, mode: str) -> Iterator[_Compiled]:
-    if mode != "Kubernetes":
+    if mode != KUBERNETES:
         yield _one(policy, "", spec, compile_payload_constraints(mode), (), _OF_PAYLOADS)
         return
     yield from (_one(policy, *found) for found in specs_of(policy, spec))

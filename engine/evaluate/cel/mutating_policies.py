@@ -13,6 +13,7 @@ from engine.errors import EvaluationError
 from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered
 from engine.evaluate.rules import NOTHING, CompiledRule
 from engine.model import Block, Object, Outcome, Policy, Rule, RuleType, Status, Target
+from engine.model.kinds import is_enabled
 from engine.model.result import VERBS, Power, ResourceEffect
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 from engine.record import record, replace
@@ -139,7 +140,7 @@ def compile_mutating_policy(
             enforce=policy.failure_policy != "Ignore", rule=Rule("", skip_background_requests=skips),
             usual=_PASSED, at_once=handle,
         )  # fmt: skip
-    if _is_on(spec, "mutateExisting"):
+    if is_enabled(spec, "mutateExisting"):
         targets = compile_targets(policy, spec, POLICY_NAMES)
         marked = Rule("", mutate={"targets": [spec]}, skip_background_requests=skips)
         yield cel_rule(
@@ -202,17 +203,13 @@ def _about(answer: RuleAnswer, obj: Object, part: str) -> RuleAnswer:
     return replace(answer, patched=None, targets=(Target(obj, after, part),))
 
 
-def _is_on(spec: Block, name: str) -> bool:
-    return ((spec.get("evaluation") or {}).get(name) or {}).get("enabled") is True
-
-
 def effects(policy: Policy) -> Iterable[ResourceEffect]:
     """Yield what a policy does: changes that whoever asks did not think of, and existing objects changed."""
     spec = policy.raw["spec"]
     if not names_targets(spec):
         for one in _specs_of(spec):
             yield from _changing(one)
-    if not _is_on(spec, "mutateExisting"):
+    if not is_enabled(spec, "mutateExisting"):
         return
     target = spec.get("targetMatchConstraints") or {}
     if target.get("expression"):

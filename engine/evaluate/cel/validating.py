@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from engine.errors import EvaluationError
 from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered
 from engine.model import Block, Outcome, Policy, Status
+from engine.model.kinds import KUBERNETES, mode_of
 from engine.record import record
 
 from . import expressions
@@ -50,7 +51,7 @@ def compile_validating(
 ) -> Iterable[CompiledRule]:
     """Compile a policy into its one rule; raises PolicyError for an expression that cannot work."""
     spec = policy.raw["spec"]
-    mode = (spec.get("evaluation") or {}).get("mode") or "Kubernetes"
+    mode = mode_of(spec)
     own = naming(exceptions, policy)
     first, others, constraints = with_variants(_compiled(policy, spec, mode))
 
@@ -65,7 +66,7 @@ def compile_validating(
 
 
 def _compiled(policy: Policy, spec: Block, mode: str) -> Iterator[_Compiled]:
-    if mode != "Kubernetes":
+    if mode != KUBERNETES:
         yield _one("", spec, compile_payload_constraints(mode), mode=mode)
         return
     yield from (_one(*found) for found in specs_of(policy, spec))
