@@ -8,6 +8,7 @@ import gc
 import logging
 import time
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube import Client, Clock, Discovery, Kind, KubeError, connect, load_access
@@ -28,7 +29,7 @@ from .lookups.services import Poster
 from .runtime.queues import BackgroundQueue
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from controllers.lookups.answering import Lookups
     from controllers.runtime.tracing import Tracer
@@ -63,6 +64,36 @@ def clock_of(options: Options) -> ServerClock:
     return ServerClock(options.clock_ahead or 0.0)
 
 
+@dataclass(slots=True)
+class _Jobs:
+    """What the loops of each job ask and watch with: its own account's rights, and the process's pull secrets."""
+
+    options: Options
+    client: Client
+    clock: Clock
+    discovery: Discovery
+    accounts: Accounts
+    metrics: Metrics
+    _opened: list[Lookups] = field(default_factory=list)
+
+    def connected(self, job: Job) -> Connection:
+        """Return what a job asks with, until `close`."""
+        own = self.accounts.of(job)
+        count_queries(self.metrics, own)
+        tell = count_problems(self.metrics, warner(job))
+        watching = Informers(own, clock=self.clock, on_problem=tell)
+        answers = _lookups(
+            self.options, own, self.discovery, watching, self.clock, secrets=self.client
+        )
+        self._opened.append(answers)
+        return Connection(own, watching, answers)
+
+    async def close(self) -> None:
+        """Stop what jobs look up."""
+        for one in self._opened:
+            await one.close()
+
+
 async def make_runtime(
     options: Options,
     client: Client,
@@ -92,21 +123,13 @@ async def make_runtime(
         resolve_values=options.resolve_values,
     )
     lookups = _lookups(options, client, discovery, informers, clock)
-    opened: list[Callable[[], Awaitable[None]]] = [lookups.close]
+    jobs = _Jobs(options, client, clock, discovery, accounts, metrics)
     returning = asyncio.create_task(return_freed())
-
-    def connected_as(job: Job) -> Connection:
-        own = accounts.of(job)
-        count_queries(metrics, own)
-        watching = Informers(own, clock=clock, on_problem=count_problems(metrics, warner(job)))
-        answers = _lookups(options, own, discovery, watching, clock, secrets=client)
-        opened.append(answers.close)
-        return Connection(own, watching, answers)
 
     async def close() -> None:
         returning.cancel()
-        for one in opened:
-            await one()
+        await lookups.close()
+        await jobs.close()
 
     _load_evaluators()
     poster = Poster(_rules(options))
@@ -127,7 +150,7 @@ async def make_runtime(
         post=poster.post,
         also_close=(close, poster.close),
         accounts=accounts,
-        connect=connected_as,
+        connect=jobs.connected,
         tracer=_tracer(options, poster, clock, metrics),
     )
 
