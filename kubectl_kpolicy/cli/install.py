@@ -105,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
         from kubectl_kpolicy.session import cluster
 
         def refuse(given: argparse.Namespace) -> int:
-            raise Misuse(f"`{given.name}` is one word too many", help="only samples have names")
+            raise Misuse(f"unexpected argument `{given.name}`", help="only samples have names")
 
         return cluster.guarded(refuse, args)
     from controllers.manifests.bundle import guarding, installed

@@ -89,13 +89,13 @@ class Parser(argparse.ArgumentParser):
         from kubectl_kpolicy.output.misuse import suggestion
 
         if not word.startswith("-"):
-            return f"`{word}` is a word too many"
+            return f"unexpected argument `{word}`"
         verbs = {name: parser._option_string_actions for name, parser in self._verbs().items()}  # noqa: SLF001 - as below  # fmt: skip
         flag = word.partition("=")[0]
         if owners := [f"`{name}`" for name, flags in verbs.items() if flag in flags]:
-            return f"`{flag}` is no flag here but one of {', '.join(owners)}"
+            return f"unknown flag `{flag}`: it belongs to {', '.join(owners)}"
         flags = [*self._option_string_actions, *(flag for one in verbs.values() for flag in one)]
-        return f"there is no flag `{word}`; {suggestion(word, flags, 'help has them all')}"
+        return f"unknown flag `{word}`; {suggestion(word, flags, 'help has them all')}"
 
     def _verbs(self) -> dict[str, argparse.ArgumentParser]:
         return {

@@ -123,7 +123,7 @@ def test_a_live_object_is_explained_at_any_instant(on_stage):
         (["explain"], "say which object to explain"),
         (["check", "-f", "FILE", "--policies", "FILE", "--as-of", "soon"], "cannot read `soon` as an instant"),
         (["check", "-f", "FILE", "--policies", "FILE", "--sort-by", "no"], "there is no column `no`"),
-        (["install", "crds", "more"], "`more` is one word too many"),
+        (["install", "crds", "more"], "unexpected argument `more`"),
     ],
 )  # fmt: skip
 def test_words_that_cannot_be_meant_so_are_a_usage_error(words, message: str, file: str, capsys, monkeypatch):  # fmt: skip
