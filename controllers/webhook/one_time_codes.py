@@ -322,5 +322,5 @@ def _with_codes(covering: Mapping[str, Sequence[GrantPolicy]]) -> dict[str, Gran
 def _unneeded(review: Review, ruling: Ruling) -> Ruling:
     if not code_bindings.can_carry(review) or not codes.carried_codes(review.object):
         return ruling
-    told = "no one-time code was needed here, and none was used"
+    told = "no one-time code was needed for the policies that were asked here, and none was used by them"
     return replace(ruling, warnings=(*ruling.warnings, told))
