@@ -62,7 +62,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
     add("--parameter-resource", dest="parameter_resources", action="append", default=[],
         metavar="PATH", help="objects that policies take as params")  # fmt: skip
     add("--crd-paths", "--crd-path", dest="crd_paths", action="append", default=[], metavar="PATH",
-        help="CustomResourceCustomResourceDefinitions of custom kinds")  # fmt: skip
+        help="CustomResourceDefinitions of custom kinds")  # fmt: skip
     add("--validate", choices=("strict", "warn", "ignore"), default="strict",
         help="how to treat unknown policy fields")  # fmt: skip
     add("--resolve-values", action="store_true",
@@ -112,7 +112,7 @@ def _add_verdicts(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="exit code when there are warnings",
     )
-    add("--warn-no-pass", action="store_true", help="exit with it also when nothing passed")
+    add("--warn-no-pass", action="store_true", help="use --warn-exit-code also when nothing passed")
     add(
         "--continue-on-fail",
         action="store_true",

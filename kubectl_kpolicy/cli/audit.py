@@ -99,7 +99,7 @@ def _verify(args: argparse.Namespace) -> int:
         print(f"{one.kind} at record {one.seq} in {one.segment}: {one.message}")
     print(extent(segments, len(findings)))
     if claimed:
-        print(f"{claimed} of them name an actor whom nobody proved: what they tell was seen in the cluster, only records of this actor was not")  # fmt: skip
+        print(f"{claimed} of them name an actor whom nobody proved: what they tell was seen in the cluster, who did it was not")  # fmt: skip
     if not args.quiet:
         print(f"checked: {'; '.join(checked['checked'])}", *(f"not checked: {text}" for text in checked["notChecked"]), sep="\n", file=sys.stderr)  # fmt: skip
     return int(bool(findings))
