@@ -54,6 +54,11 @@ class EngineError(Exception):
         return made
 
 
+def reason_of(error: OSError) -> str:
+    """Return why the system refused something, in lower case as every text of an error is."""
+    return (error.strerror or str(error)).lower()
+
+
 class DocumentError(EngineError):
     """Text that is not a readable YAML or JSON document."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from engine.errors import EngineError
+from engine.errors import EngineError, reason_of
 from engine.lang import yaml
 
 from .errors import AccessError
@@ -108,8 +108,7 @@ def _read(path: Path) -> Mapping[str, Any]:
     try:
         value = yaml.load(path.read_bytes(), file=str(path))
     except OSError as error:
-        reason = (error.strerror or "not readable").lower()
-        raise AccessError(f"cannot read the kubeconfig `{path}`: {reason}") from error
+        raise AccessError(f"cannot read the kubeconfig `{path}`: {reason_of(error)}") from error
     except EngineError as error:
         raise AccessError(f"the kubeconfig `{path}` is not readable: {error.message}") from error
     if value is None:

@@ -19,6 +19,8 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
+from engine.errors import reason_of
+
 from .errors import AccessError, capped
 
 if TYPE_CHECKING:
@@ -49,7 +51,7 @@ def log_in(block: Mapping[str, Any], folder: Path, cluster: Entry) -> Mapping[st
             check=False,
         )
     except OSError as error:
-        raise AccessError(f"the credential plugin `{name}` cannot be run: {error.strerror}") from error  # fmt: skip
+        raise AccessError(f"the credential plugin `{name}` cannot be run: {reason_of(error)}") from error  # fmt: skip
     if done.returncode:
         said = capped((done.stderr or b"").decode(errors="replace").strip(), _SHOWN)
         raise AccessError(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from controllers.manifests.deploy.report_store import DATABASE, DSN, PORT
-from engine.errors import EngineError
+from engine.errors import EngineError, reason_of
 
 from .database import Database, Postgres, Sqlite
 
@@ -99,5 +99,5 @@ def _database(path: Path, dsn_file: Path | None, dsn: str) -> Database:
         try:
             dsn = dsn_file.read_text().strip()
         except OSError as error:
-            raise EngineError(f"cannot read `{dsn_file}`: {error.strerror}") from error
+            raise EngineError(f"cannot read `{dsn_file}`: {reason_of(error)}") from error
     return Postgres(dsn) if dsn else Sqlite(path)

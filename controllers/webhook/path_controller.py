@@ -21,7 +21,7 @@ from controllers.kube.kinds import SECRETS
 from controllers.kube.reflector import Selection
 from controllers.manifests.written import CALLERS
 from engine import vocabulary
-from engine.errors import EngineError
+from engine.errors import EngineError, reason_of
 
 from .secret_path import OVERLAP, Shared, unpacked
 from .tls import authorities_in
@@ -218,7 +218,7 @@ class PathController:
         except FileNotFoundError:
             return b""
         except OSError as error:
-            raise EngineError(f"cannot read `{self._file}`: {error.strerror}") from error
+            raise EngineError(f"cannot read `{self._file}`: {reason_of(error)}") from error
         authorities_in(pem)
         self._seen = seen
         return pem

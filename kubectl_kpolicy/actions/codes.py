@@ -98,11 +98,7 @@ class CodeActions:
         code = canonical(form["code"].strip())
         if code is None:
             raise EngineError("that is no code", help=SYNTAX)
-        path = Path(form["file"]).expanduser()
-        try:
-            obj = bringing.object_in(path.read_text(), str(path))
-        except OSError as error:
-            raise EngineError(f"cannot read `{path}`: {error.strerror}") from error
+        obj = bringing.object_in(str(Path(form["file"]).expanduser()))
         stored = await bringing.bring(
             self._client, bringing.carrying(obj, code), form.get("namespace") or "default"
         )

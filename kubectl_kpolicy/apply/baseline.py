@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from engine.errors import DocumentError, Location
+from engine.errors import DocumentError, Location, reason_of
 
 if TYPE_CHECKING:
     from engine.model import Object
@@ -21,7 +21,7 @@ def read_baseline(name: str) -> set[Identity]:
     try:
         value = load(Path(name).read_bytes(), file=name)
     except OSError as error:
-        raise DocumentError(f"cannot read `{name}`: {error.strerror}") from error
+        raise DocumentError(f"cannot read `{name}`: {reason_of(error)}") from error
     items = value.get("items") if isinstance(value, dict) else None
     if not isinstance(items, list) or any(_is_no_finding(one) for one in items):
         raise DocumentError(

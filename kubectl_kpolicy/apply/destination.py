@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import vocabulary
 from engine.autogen import names_of, place_of
-from engine.errors import EngineError
+from engine.errors import EngineError, reason_of
 from engine.model import Object, Policy, RuleType
 
 from .names import name_of, reference
@@ -77,8 +77,7 @@ class Destination:
             raise self._failed(error) from error
 
     def _failed(self, error: OSError) -> EngineError:
-        reason = (error.strerror or "failed").lower()
-        return EngineError(f"cannot write to `{self._path}`: {reason}")
+        return EngineError(f"cannot write to `{self._path}`: {reason_of(error)}")
 
 
 # `apply --generate-exceptions`: a PolicyException for every object that fails, with a TTL (row X-10).

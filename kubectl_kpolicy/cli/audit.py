@@ -112,13 +112,13 @@ def _exported(name: str) -> Segment:
     import orjson
 
     from engine.audit import Segment
-    from engine.errors import DocumentError, Location
+    from engine.errors import DocumentError, Location, reason_of
 
     try:
         with sys.stdin.buffer if name == "-" else Path(name).open("rb") as lines:
             found = [(number, line) for number, line in enumerate(lines, 1) if line.strip()]
     except OSError as error:
-        raise DocumentError(f"cannot read `{name}`: {error.strerror}") from error
+        raise DocumentError(f"cannot read `{name}`: {reason_of(error)}") from error
     records = []
     for number, line in found:
         try:
@@ -169,7 +169,7 @@ def _checkpoints(text: str) -> list[Checkpoint]:
 
     if not text:
         return []
-    lines = Path(text).read_text().split() if Path(text).exists() else [text]
+    lines = Path(text).read_text("utf-8", "replace").split() if Path(text).exists() else [text]
     found = []
     for line in lines:
         seq, colon, digest = line.partition(":")

@@ -91,7 +91,7 @@ def _is_ours(obj: Object) -> bool:
 
 def _keep(name: str, objects: list[Object]) -> str:
     """Write objects to a new file as they can be applied again and return its name; raises EngineError."""
-    from engine.errors import EngineError
+    from engine.errors import EngineError, reason_of
     from kubectl_kpolicy.output.structured import yaml_stream
     from kubectl_kpolicy.session import cluster
 
@@ -99,7 +99,7 @@ def _keep(name: str, objects: list[Object]) -> str:
     try:
         opened = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except OSError as error:
-        raise EngineError(f"cannot write `{file}`: {error.strerror}; nothing was taken away", help="name another file with --backup") from error  # fmt: skip
+        raise EngineError(f"cannot write `{file}`: {reason_of(error)}; nothing was taken away", help="name another file with --backup") from error  # fmt: skip
     with os.fdopen(opened, "w") as out:
         out.write(yaml_stream(map(_plain, objects)))
     return file

@@ -95,7 +95,7 @@ class Parser(argparse.ArgumentParser):
         if owners := [f"`{name}`" for name, flags in verbs.items() if flag in flags]:
             return f"unknown flag `{flag}`: it belongs to {', '.join(owners)}"
         flags = [*self._option_string_actions, *(flag for one in verbs.values() for flag in one)]
-        return f"unknown flag `{word}`; {suggestion(word, flags, 'help has them all')}"
+        return f"unknown flag `{word}`; {suggestion(word, flags, 'there is none like it')}"
 
     def _verbs(self) -> dict[str, argparse.ArgumentParser]:
         return {

@@ -54,9 +54,9 @@ def run(args: argparse.Namespace) -> int:
         try:
             Path(args.out).write_text(text)
         except OSError as error:
-            from engine.errors import EngineError
+            from engine.errors import EngineError, reason_of
 
-            raise EngineError(f"cannot write `{args.out}`: {error.strerror}") from error
+            raise EngineError(f"cannot write `{args.out}`: {reason_of(error)}") from error
         print(f"wrote {len(rows)} rows to {args.out}", file=sys.stderr)
     else:
         sys.stdout.write(text)

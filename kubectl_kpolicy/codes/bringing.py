@@ -32,11 +32,12 @@ def carrying(obj: Object, code: str) -> Object:
     return {**obj, "metadata": {**metadata, "annotations": {**annotations, CODE_ANNOTATION: codes}}}
 
 
-def object_in(text: str, name: str) -> Object:
-    """Return the one object that a file holds; raises EngineError."""
-    from engine.lang.yaml import load_all
+def object_in(name: str) -> Object:
+    """Return the one object that a file holds, `-` for standard input; raises EngineError."""
+    from kubectl_kpolicy.session.sources import read_documents
 
-    objects: list[Object] = [one.value for one in load_all(text) if isinstance(one.value, dict)]
+    found = read_documents([name])
+    objects: list[Object] = [one.value for one in found if isinstance(one.value, dict)]
     if len(objects) != 1:
         raise EngineError(f"`{name}` holds {len(objects)} objects", help="a code is for one")
     return objects[0]

@@ -262,17 +262,11 @@ def redeem(flags: OtpRequest) -> int:
 
 
 def _redeem(flags: OtpRequest) -> int:
-    from pathlib import Path
-
     from .bringing import announce, bring, carrying, code_of, object_in
 
-    try:
-        text = sys.stdin.read() if flags.filename == "-" else Path(flags.filename).read_text()
-    except OSError as error:
-        raise EngineError(f"cannot read `{flags.filename}`: {error.strerror}") from error
     if flags.filename == "-" and not flags.sealed:
         raise Misuse("standard input is where the code comes from", help="name a file with the object")  # fmt: skip
-    obj = object_in(text, flags.filename)
+    obj = object_in(flags.filename)
     code = code_of(flags.code_id, flags.sealed, flags.key, may_ask=not flags.non_interactive)
     made = carrying(obj, code)
     if flags.dry_run == "client":

@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_der_public_key
 
 from engine import vocabulary
-from engine.errors import DocumentError, EngineError, Location
+from engine.errors import DocumentError, EngineError, Location, reason_of
 from engine.lang.yaml import load_all
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def _read(name: str) -> bytes:
     try:
         return Path(name).read_bytes()
     except OSError as error:
-        raise EngineError(f"cannot read `{name}`: {error.strerror}") from error
+        raise EngineError(f"cannot read `{name}`: {reason_of(error)}") from error
 
 
 def _text(data: bytes) -> str:

@@ -6,7 +6,7 @@ import os
 import sys
 from pathlib import Path
 
-from engine.errors import EngineError
+from engine.errors import EngineError, reason_of
 from engine.record import record
 from kubectl_kpolicy.output.misuse import Misuse
 
@@ -40,7 +40,7 @@ def hand_over(handover: Handover, text: str) -> None:
     try:
         file = os.open(handover.file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise EngineError(f"cannot write `{handover.file}`: {error.strerror}") from error
+        raise EngineError(f"cannot write `{handover.file}`: {reason_of(error)}") from error
     with os.fdopen(file, "w") as out:
         out.write(f"{text}\n")
 

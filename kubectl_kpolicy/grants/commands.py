@@ -164,19 +164,9 @@ def asked_of(flags: GrantRequest) -> Subject:
 
 
 def _documents(name: str) -> list[Object]:
-    from engine.lang.yaml import load_all
+    from kubectl_kpolicy.session.sources import read_documents
 
-    text = sys.stdin.read() if name == "-" else _text(name)
-    return [one.value for one in load_all(text) if isinstance(one.value, dict)]
-
-
-def _text(name: str) -> str:
-    from pathlib import Path
-
-    try:
-        return Path(name).read_text()
-    except OSError as error:
-        raise EngineError(f"cannot read `{name}`: {error.strerror}") from error
+    return [one.value for one in read_documents([name]) if isinstance(one.value, dict)]
 
 
 async def _ask(flags: GrantRequest, client: Client, asked: list[Object]) -> int:

@@ -55,7 +55,7 @@ def report(error: EngineError, *, err: TextIO | None = None, word: str = "error"
 
 def explain(error: Exception, *, trace: bool = False, err: TextIO | None = None) -> int:
     """Print any exception that ended a command and return the exit code; `trace` adds where it came from."""
-    from engine.errors import EngineError
+    from engine.errors import EngineError, reason_of
 
     stream = sys.stderr if err is None else err
     if trace:
@@ -66,7 +66,7 @@ def explain(error: Exception, *, trace: bool = False, err: TextIO | None = None)
         report(error, err=stream)
     elif isinstance(error, OSError):
         place = f"`{error.filename}`: " if error.filename else ""
-        print(f"error: {visible(place + (error.strerror or str(error)).lower())}", file=stream)
+        print(f"error: {visible(place + reason_of(error))}", file=stream)
     else:
         print(f"error: internal error: {visible(f'{type(error).__name__}: {error}')}", file=stream)
         print(

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from engine.errors import EngineError
+from engine.errors import EngineError, reason_of
 from kubectl_kpolicy.output.misuse import Misuse
 
 if TYPE_CHECKING:
@@ -91,5 +91,5 @@ def _write(file: Path, text: str, *, is_tried: bool) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
     except OSError as error:
-        raise EngineError(f"cannot write `{file}`: {error.strerror}") from error
+        raise EngineError(f"cannot write `{file}`: {reason_of(error)}") from error
     print(f"wrote {file}")

@@ -145,9 +145,7 @@ class Config:
     def at(self, key: str) -> Location:
         """Return the place of a key in the file."""
         return (
-            Location(self.file, _line_of(Path(self.file).read_text(), key))
-            if self.file
-            else NOWHERE
+            Location(self.file, _line_of(_text_of(Path(self.file)), key)) if self.file else NOWHERE
         )
 
     def keymap(self) -> dict[str, list[str]]:
@@ -208,7 +206,7 @@ def save_view(name: str, text: str, environment: Mapping[str, str] = os.environ)
     import tomllib
 
     path = config_path(environment)
-    before = path.read_text() if path.exists() else ""
+    before = _text_of(path) if path.exists() else ""
     made = _with_view(before, name, text)
     try:
         good = tomllib.loads(made).get("views", {}).get(name) == text
@@ -218,7 +216,7 @@ def save_view(name: str, text: str, environment: Mapping[str, str] = os.environ)
         raise DocumentError("the view cannot be put into the file", at=Location(str(path)), help=f"write it yourself: [views] {_quoted(name)} = {_quoted(text)}")  # fmt: skip
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(made)
+        path.write_text(made, "utf-8")
     except OSError as error:
         raise EngineError(f"cannot write `{path}`") from error
     return path
@@ -247,10 +245,17 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError as error:
+        raise DocumentError("not encoded as UTF-8", at=Location(str(path))) from error
+
+
 def _read(path: Path) -> dict[str, Any]:
     import tomllib
 
-    text = path.read_text()
+    text = _text_of(path)
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from engine.errors import DocumentError, EngineError, Location
+from engine.errors import DocumentError, EngineError, Location, reason_of
 from engine.lang import yaml
 from kubectl_kpolicy.output.diagnostics import report
 
@@ -156,9 +156,8 @@ def _content(file: str | Path) -> bytes:
 
 
 def _unreadable(path: str | Path, error: OSError) -> DocumentError:
-    reason = (error.strerror or "cannot be read").lower()
     return DocumentError(
-        f"cannot read `{path}`: {reason}",
+        f"cannot read `{path}`: {reason_of(error)}",
         help="check the path; folders and `-` can be named too",
     )
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from engine.errors import reason_of
 from engine.lang.yaml import load_all
 
 from .errors import SigningError, UsageError
@@ -50,7 +51,7 @@ def read_bytes(path: str) -> bytes:
         with Path(path).open("rb") as file:
             data = file.read(_MAX_FILE + 1)
     except OSError as error:
-        raise UsageError(f"cannot read `{path}`: {error.strerror or error}") from error
+        raise UsageError(f"cannot read `{path}`: {reason_of(error)}") from error
     if len(data) > _MAX_FILE:
         raise UsageError(f"`{path}` is larger than 16 MiB")
     return data
@@ -64,7 +65,7 @@ def write_text(path: str, text: str) -> None:
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise SigningError(f"cannot write `{path}`: {error.strerror or error}") from error
+        raise SigningError(f"cannot write `{path}`: {reason_of(error)}") from error
 
 
 def read_json(path: str) -> Any:

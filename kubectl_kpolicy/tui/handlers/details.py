@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from engine.errors import EngineError
+from engine.errors import EngineError, reason_of
 from engine.fields import word
 from kubectl_kpolicy.actions.prompt import COMMAND_WORDS
 from kubectl_kpolicy.actions.registry import Danger
@@ -215,7 +215,7 @@ def export(app: Console) -> None:
             with path.open("w") as out:
                 write_rows(out, rows, view.state.listing, form, app.source.now())
         except OSError as error:
-            app.say(f"cannot write {path}: {error.strerror}", "red")
+            app.say(f"cannot write {path}: {reason_of(error)}", "red")
             return
         app.say(f"wrote {len(rows)} rows to {path}")
 

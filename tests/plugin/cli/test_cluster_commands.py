@@ -445,10 +445,11 @@ def test_a_first_configuration_is_written_once_and_is_valid(home: Path, capsys) 
         ("[keymap]\nrequest = ['e']\n", "is both"),
         ("[keymap]\nnothing = ['e']\n", "there is no action `nothing`"),
         ("[tui\n", "kpolicy.toml"),
+        ("[tui]\n# \udcff\n", "kpolicy.toml: not encoded as UTF-8"),
     ],
 )
 def test_mistakes_in_the_configuration_are_named(home: Path, capsys, text: str, words: str) -> None:
-    home.write_text(text)
+    home.write_bytes(text.encode("utf-8", "surrogateescape"))
 
     assert entry.main(["config", "validate"]) == 1
     assert words in capsys.readouterr().err

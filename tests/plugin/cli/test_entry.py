@@ -281,7 +281,13 @@ def test_words_that_kubectl_s_users_write_are_read_as_they_mean_them(command) ->
         ("explain Pod/web -p {gone}", "`{gone}`: no such file"),
         ("explain Pod/web --as-of nope", "`nope` as an instant"),
         ("check -f {gone}", "`{gone}`: no such file"),
-        ("check -f {here} --baseline {gone}", "`{gone}`: No such file"),
+        ("check -f {here} --baseline {gone}", "`{gone}`: no such file"),
+        ("audit verify --checkpoint {binary}", "as a checkpoint"),
+        ("grant request p/r -f {binary} --reason x", "not encoded as UTF-8"),
+        ("grant request p/r -f {broken} --reason x", "{broken}:"),
+        ("otp redeem -f {binary}", "not encoded as UTF-8"),
+        ("audit verify -f {gone}", "`{gone}`: no such file"),
+        ("verify -f {here} -k {gone}", "`{gone}`: no such file"),
         ("check -f {here} --as-of nope", "`nope` as an instant"),
         ("apply {gone} --cluster", "`{gone}`: no such file"),
         ("apply {here} --cluster --values-file {gone}", "`{gone}`: no such file"),
@@ -307,9 +313,10 @@ def test_what_was_typed_wrong_is_told_before_a_cluster_is_needed(
     words: str, named: str, tmp_path, monkeypatch, capsys
 ) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "no-kubeconfig"))
-    places = {name: tmp_path / f"{name}.yaml" for name in ("here", "gone", "broken")}
+    places = {name: tmp_path / f"{name}.yaml" for name in ("here", "gone", "broken", "binary")}
     places["here"].write_text("{apiVersion: v1, kind: Pod, metadata: {name: web}}")
     places["broken"].write_text("kind: [")
+    places["binary"].write_bytes(b"a: \xff\xfe")
 
     assert entry.main(words.format(**places).split()) != 0
 
