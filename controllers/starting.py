@@ -24,6 +24,7 @@ from controllers.runtime.metrics import Metrics
 from controllers.runtime.options import EACH, Options
 from controllers.runtime.process import Connection, Loops, Runtime
 from engine.model.kinds import KINDS, loaded
+from engine.vocabulary import RIGHTS_FOR
 
 from .lookups.services import Poster
 from .runtime.queues import BackgroundQueue
@@ -38,14 +39,6 @@ if TYPE_CHECKING:
 SELF = Kind("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False)
 
 
-_ADDED_TO: Final = {
-    Job.ADMISSION: "admission-controller",
-    Job.BACKGROUND: "background-controller",
-    Job.CLEANUP: "cleanup-controller",
-    Job.REPORTS: "reports-controller",
-    Job.GRANTS: "grants-controller",
-}
-"""What the label of a ClusterRole ends with that gives a job more rights."""
 _FOLLOWS: Final = {
     Job.BACKGROUND: "so generated ones are not kept in step",
     Job.REPORTS: "so objects of this kind are not scanned",
@@ -199,7 +192,7 @@ def warner(job: Job = Job.ADMISSION) -> Callable[[Kind, str], None]:
         values = [kind, job.value, _FOLLOWS.get(job, "so nothing is done about them"), problem]
         if "forbidden" in problem:
             text += "; a ClusterRole with list and watch and the label %s gives the right"
-            values.append(f"rbac.kyverno.io/aggregate-to-{_ADDED_TO[job]}: true")
+            values.append(f"{RIGHTS_FOR}{job.value}-controller: true")
         _log.warning(text, *values)
 
     return warn

@@ -40,6 +40,8 @@ MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 BY_KPOLICY: Final = {MANAGED_BY: "kpolicy"}
 BY_KYVERNO: Final = {MANAGED_BY: "kyverno"}
 """The same of what is ours alone, and of what upstream's tools look for, too."""
+RIGHTS_FOR: Final = "rbac.kyverno.io/aggregate-to-"
+"""What the label of a ClusterRole begins with that adds its rules to those of one of the controllers, whose name follows."""
 SERVICE_ACCOUNT: Final = "system:serviceaccount:"
 """What names of service accounts begin with where they are users; namespace and name follow, with a colon between them."""
 

@@ -24,7 +24,7 @@ COMMANDS = {
     "explain": "explain step by step what policies decide about an object",
     "jp": "try JMESPath expressions with the functions of policies",
     "cel": "try CEL expressions with the functions of policies",
-    "create": "print a new exception, test, values or user-info file",
+    "create": "print a new exception, test, values or user-info file, or a ClusterRole",
     "sign": "sign manifests",
     "verify": "verify the signatures of manifests",
     "install": "print the manifests that run kpolicy in a cluster",

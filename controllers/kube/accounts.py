@@ -52,6 +52,8 @@ ACCOUNTS: Final[Mapping[Job, str]] = {
 }
 """The service account of each job: upstream's names, which people's rights and exclusions name, and one for what upstream lacks."""
 
+CONTROLLERS: Final = {f"{job.value}-controller": job for job in Job}
+"""The jobs by upstream's names for those who do them, which labels of people's rights name."""
 ALL: Final = frozenset(Job)
 SPOKEN_AS: Final = "kpolicy.io/accounts"
 """Annotation of our webhook configurations that says who each job is to the API server, as JSON, for whoever diagnoses."""

@@ -15,7 +15,10 @@ EXAMPLES = {
     "test": "create test -p policy.yaml -r pod.yaml --pass require-labels,check-team,nginx,default,Pod",
     "values": "create values -g request.mode=dev -n prod,env=prod --rule require-labels,check-team,team=a",
     "user-info": "create user-info -u ann -g developers --cluster-role view",
+    "cluster-role": "create cluster-role scan-nodes --controllers reports-controller -r nodes --verbs list,watch",
 }
+
+_ABOUT = {"cluster-role": "a ClusterRole that gives controllers more rights"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,14 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from .parsing import add_global_flags
 
     parser.epilog = f"example: kubectl kpolicy {EXAMPLES['exception']}"
-    kinds = parser.add_subparsers(title="files", dest="file", metavar="FILE", required=True)
+    kinds = parser.add_subparsers(title="kinds", dest="kind", metavar="KIND", required=True)
     for name, add in (
         ("exception", _exception),
         ("test", _test),
         ("values", _values),
         ("user-info", _user_info),
+        ("cluster-role", _cluster_role),
     ):
-        kind = kinds.add_parser(name, help=f"a new {name} file", description=f"Print a new {name} file.",
+        about = _ABOUT.get(name, f"a new {name} file")
+        kind = kinds.add_parser(name, help=about, description=f"Print {about}.",
             epilog=f"example: kubectl kpolicy {EXAMPLES[name]}")  # fmt: skip
         add_global_flags(kind, again=True)
         kind.add_argument(
@@ -156,6 +161,19 @@ def _user_info(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _cluster_role(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("name", metavar="NAME", help="name of the ClusterRole")
+    add("--controllers", action="append", metavar="NAME,…",
+        help="controllers that get the rights (background-controller)")  # fmt: skip
+    add(
+        "-g", "--api-groups", action="append", metavar="GROUP,…", help="API groups (the core group)"
+    )
+    add("-r", "--resources", action="append", required=True, metavar="RESOURCE,…",
+        help="resources, by their plural names")  # fmt: skip
+    add("--verbs", action="append", required=True, metavar="VERB,…", help="verbs that are allowed")
+
+
 def _boolean(text: str) -> bool:
     if text.lower() not in ("true", "false"):
         raise ValueError(text)
@@ -184,7 +202,7 @@ def run(args: argparse.Namespace) -> int:
 def _draft(args: argparse.Namespace) -> Object:
     from kubectl_kpolicy.session import drafts
 
-    match args.file:
+    match args.kind:
         case "exception":
             return drafts.exception(args.name, args.namespace, references=args.policy_rules, any_of=args.any, all_of=args.all,
                 background=args.background)  # fmt: skip
@@ -204,6 +222,9 @@ def _draft(args: argparse.Namespace) -> Object:
         case "values":
             return drafts.values_file(global_values=args.global_values, namespaces=args.ns_selector, rules=args.rule,
                 resources=args.resource)  # fmt: skip
+        case "cluster-role":
+            return drafts.cluster_role(args.name, controllers=args.controllers or ["background-controller"],
+                api_groups=args.api_groups or [""], resources=args.resources, verbs=args.verbs)  # fmt: skip
         case _:
             return drafts.user_info(
                 args.username, groups=args.group, roles=args.role, cluster_roles=args.cluster_role

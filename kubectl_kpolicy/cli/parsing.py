@@ -82,8 +82,16 @@ class Parser(argparse.ArgumentParser):
         """Parse words; one that is left over is refused, a flag with the nearest of those there are."""
         found, left = self.parse_known_args(args, namespace)
         for word in left[:1]:
-            self.error(self._too_many(word))
+            self._of_verb(found).error(self._too_many(word))
         return found
+
+    def _of_verb(self, found: argparse.Namespace) -> Parser:
+        """Return the parser of the verb that was given, whose help tells more than that of all verbs."""
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as below
+                verb: Parser = action.choices[getattr(found, action.dest)]
+                return verb
+        return self
 
     def _too_many(self, word: str) -> str:
         from kubectl_kpolicy.output.misuse import suggestion
@@ -111,10 +119,10 @@ class Parser(argparse.ArgumentParser):
             return
         from kubectl_kpolicy.output.misuse import suggestion
 
-        choices = map(str, action.choices)
-        raise argparse.ArgumentError(
-            action, f"there is no `{value}`; {suggestion(str(value), choices)}"
-        )
+        meant = suggestion(str(value), map(str, action.choices))
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - as above
+            raise argparse.ArgumentError(None, f"unknown command `{value}`; {meant}")
+        raise argparse.ArgumentError(action, f"there is no `{value}`; {meant}")
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong and where help is, and exit with 2."""

@@ -1,4 +1,4 @@
-"""Documents that `create` drafts from flags: exception, test file, values file, user info (row K-11).
+"""Documents that `create` drafts from flags: exception, test file, values file, user info, more rights for a controller (row K-11).
 
 Texts in, objects out; the flags and the writing are the command's. Apart from it so that the console can draft the same objects.
 """
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import vocabulary
 from engine.errors import EngineError
+from kubectl_kpolicy.output.misuse import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -181,6 +182,45 @@ def user_info(
         "roles": list(roles),
         "userInfo": {"username": username, "groups": list(groups)},
     }
+
+
+def cluster_role(
+    name: str,
+    *,
+    controllers: Sequence[str],
+    api_groups: Sequence[str],
+    resources: Sequence[str],
+    verbs: Sequence[str],
+) -> Object:
+    """Return a ClusterRole whose rules are added to those of controllers; each text may be several words with commas between.
+
+    Raises EngineError where a controller is not known.
+    """
+    from controllers.kube.accounts import CONTROLLERS
+
+    wanted = _listed(controllers)
+    for one in wanted:
+        if one not in CONTROLLERS:
+            raise EngineError(f"unknown controller `{one}`", help=suggestion(one, CONTROLLERS))
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {
+            "name": name,
+            "labels": {f"{vocabulary.RIGHTS_FOR}{one}": "true" for one in wanted},
+        },
+        "rules": [
+            {
+                "apiGroups": _listed(api_groups),
+                "resources": _listed(resources),
+                "verbs": _listed(verbs),
+            }
+        ],
+    }
+
+
+def _listed(texts: Iterable[str]) -> list[str]:
+    return [part for text in texts for part in _parts(text)]
 
 
 def _parts(text: str) -> list[str]:

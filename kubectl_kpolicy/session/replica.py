@@ -112,14 +112,14 @@ def _locked(folder: Path) -> Any:
 
 
 def _install(folder: Path) -> None:
+    from controllers.kube.accounts import CONTROLLERS
     from controllers.manifests.bundle import installed
     from controllers.manifests.choice import DEFAULT
-    from controllers.manifests.rbac import PARTS
     from kubectl_kpolicy.output.structured import json_text, list_of
 
     objects = [one for one in installed(DEFAULT) if one["kind"] != "Deployment"]
     kubectl(folder, "apply", "--server-side", "-f", "-", given=json_text(list_of(objects)))
-    names = [f"kyverno:{part}" for part in PARTS]
+    names = [f"kyverno:{part}" for part in CONTROLLERS]
     _until(lambda: all('"rules":[{' in _compact(folder, name) for name in names))
 
 

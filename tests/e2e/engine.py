@@ -7,8 +7,7 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from controllers.kube.accounts import ACCOUNTS, Job
-from controllers.manifests import rbac
+from controllers.kube.accounts import ACCOUNTS, CONTROLLERS, Job
 from controllers.manifests.bundle import Choice, installed
 from controllers.manifests.crds import definitions
 from controllers.manifests.deploy import arguments
@@ -51,7 +50,7 @@ def install_kinds(tier: Tier, groups: Sequence[str]) -> None:
 
 def wait_for_rights(tier: Tier) -> None:
     """Wait until the collecting roles hold what they collect; the API server's controller does that by and by."""
-    names = [f"kyverno:{part}" for part in rbac.PARTS]
+    names = [f"kyverno:{part}" for part in CONTROLLERS]
     end = time.monotonic() + _AGGREGATED
     while not all(tier.read("clusterrole", name).get("rules") for name in names):
         if time.monotonic() > end:

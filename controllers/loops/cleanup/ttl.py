@@ -23,7 +23,7 @@ from engine.cleanup.holds import hold_on_object
 from engine.cleanup.ttl import due_at, propagation
 from engine.errors import EngineError, EvaluationError
 from engine.reach import Effect, Target, out_of_reach
-from engine.vocabulary import TTL_LABEL
+from engine.vocabulary import RIGHTS_FOR, TTL_LABEL
 
 from .deleting import LONGEST_SLEEP, delete
 
@@ -38,7 +38,7 @@ LABELLED = Selection(labels=TTL_LABEL, metadata_only=True)
 _Place = tuple["Kind", str, str]
 _NO_RIGHT = (
     "no right to delete this kind was given for clean-ups; a ClusterRole with the label"
-    " rbac.kyverno.io/aggregate-to-cleanup-controller: true gives it"
+    f" {RIGHTS_FOR}cleanup-controller: true gives it"
 )
 _log = logging.getLogger(__name__)
 

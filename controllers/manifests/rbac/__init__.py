@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube.accounts import ACCOUNTS, Job
+from controllers.kube.accounts import ACCOUNTS, CONTROLLERS, Job
 from controllers.manifests.choice import INSTANCE, NAMESPACE, labels_of, selector_of
 from engine.model.kinds import ASKED_KINDS, CEL_GROUP, CLASSIC_GROUP, KINDS
+from engine.vocabulary import RIGHTS_FOR
 
 from . import rules
 from .rules import READ, rule
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from engine.model import Object
 
 GROUP: Final = "rbac.authorization.k8s.io"
-PARTS: Final = {f"{job.value}-controller": job for job in Job}
-"""The jobs by upstream's names for those who do them, which labels of people's rights name."""
 _WERE_ONE: Final = (Job.ADMISSION, Job.BACKGROUND)
 """Jobs of one part when upstream's rights were labelled `app: kyverno`, which are still published that way."""
 
@@ -31,7 +30,7 @@ _WERE_ONE: Final = (Job.ADMISSION, Job.BACKGROUND)
 def roles(namespace: str = NAMESPACE, *, with_people: bool = True) -> list[Object]:
     """Return service accounts, roles and bindings for controllers that run in `namespace`, and roles for people."""
     made = [_account(namespace, job) for job in Job]
-    for part, job in PARTS.items():
+    for part, job in CONTROLLERS.items():
         made += [_collected(part), _core(part, job), _cluster_binding(part, job, namespace)]
         if permitted := rules.OWN_NAMESPACE.get(job, ()):
             made += [_own_role(part, permitted, namespace), _own_binding(part, job, namespace)]
@@ -58,7 +57,7 @@ def _collected(part: str) -> Object:
     It names no rules: those are the cluster's to fill in, and naming them would make a second installation a conflict.
     """
     selectors = [
-        {"matchLabels": {f"rbac.kyverno.io/aggregate-to-{part}": "true"}},
+        {"matchLabels": {f"{RIGHTS_FOR}{part}": "true"}},
         {"matchLabels": labels_of(part)},
         {
             "matchLabels": {
@@ -67,7 +66,7 @@ def _collected(part: str) -> Object:
             }
         },
     ]
-    if PARTS[part] in _WERE_ONE:
+    if CONTROLLERS[part] in _WERE_ONE:
         selectors.append({"matchLabels": {"app": "kyverno", **INSTANCE}})
     return {
         **_head("ClusterRole", f"kyverno:{part}", {**INSTANCE}),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from controllers.kube.accounts import ACCOUNTS, Job
+from controllers.kube.accounts import ACCOUNTS, CONTROLLERS, Job
 from controllers.manifests import SAMPLES, deploy, rbac
 from controllers.manifests.bundle import Choice, installed, removed
 from controllers.manifests.crds import all_kinds, definitions
@@ -250,7 +250,7 @@ def test_every_collected_role_reaches_the_account_of_its_job_and_no_other() -> N
     assert bound == collecting
     for kind in ("ClusterRoleBinding", "RoleBinding"):
         for binding in _named(kind):
-            job = rbac.PARTS[binding["roleRef"]["name"].removeprefix("kyverno:")]
+            job = CONTROLLERS[binding["roleRef"]["name"].removeprefix("kyverno:")]
             assert binding["subjects"] == [
                 {"kind": "ServiceAccount", "name": ACCOUNTS[job], "namespace": "kyverno"}
             ]

@@ -13,7 +13,7 @@ import pytest
 
 from controllers.kube import Client, Forbidden, KubeError, NotFound, connect, load_access
 from controllers.kube.access import Impersonation
-from controllers.kube.accounts import ACCOUNTS, Accounts, Job, Minted, account_user
+from controllers.kube.accounts import ACCOUNTS, CONTROLLERS, Accounts, Job, Minted, account_user
 from controllers.kube.clock import ServerClock
 from controllers.kube.discovery import Discovery
 from controllers.kube.kinds import (
@@ -29,7 +29,6 @@ from controllers.kube.kinds import (
     Kind,
 )
 from controllers.manifests.bundle import Choice, installed
-from controllers.manifests.rbac import PARTS
 from controllers.replica import Replica
 from controllers.runtime.options import read_options
 from kpolicy_sandbox.http import handler
@@ -166,7 +165,7 @@ async def install(client: Client) -> None:
         await client.create(kind, one)
 
     async def collected() -> bool:
-        found = [await client.get(CLUSTER_ROLES, f"kyverno:{part}") for part in PARTS]
+        found = [await client.get(CLUSTER_ROLES, f"kyverno:{part}") for part in CONTROLLERS]
         return all(one.get("rules") for one in found)
 
     await eventually(collected)

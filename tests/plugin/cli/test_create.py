@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from controllers.kube.accounts import CONTROLLERS
+from controllers.manifests import rbac
 from engine.lang.yaml import load
 from engine.parse import parse_exception
 from kubectl_kpolicy import entry
@@ -82,6 +84,8 @@ def test_background_is_a_truth_value(capsys, flag: str, expected: bool) -> None:
         (["create", "test", "--pass", "a,b,c,d,e,f"], "is no expected result"),
         (["create", "values", "-g", "novalue"], "`novalue` is no assignment"),
         (["create", "values", "--rule", "k=v"], "names no policy and rule"),
+        (["create", "cluster-role", "x", "-r", "pods", "--verbs", "get", "--controllers", "report-controller"],
+            "unknown controller `report-controller`"),
     ],
 )  # fmt: skip
 def test_a_wrong_text_is_one_clear_error(capsys, words: list[str], message: str) -> None:
@@ -149,6 +153,45 @@ def test_a_user_info_file_names_user_groups_and_roles(capsys) -> None:
 
     assert found["userInfo"] == {"username": "ann", "groups": ["developers"]}
     assert (found["roles"], found["clusterRoles"]) == (["shop:editor"], ["view"])
+
+
+def test_a_cluster_role_adds_rights_to_the_controllers_it_names(capsys) -> None:
+    words = ["-g", "apps,", "-r", "deployments,nodes", "-r", "pods", "--verbs", "list,watch"]
+    both = "reports-controller,cleanup-controller"
+
+    found = drafted(capsys, "create", "cluster-role", "scan", *words, "--controllers", both)
+
+    assert found["metadata"] == {
+        "name": "scan",
+        "labels": {
+            "rbac.kyverno.io/aggregate-to-reports-controller": "true",
+            "rbac.kyverno.io/aggregate-to-cleanup-controller": "true",
+        },
+    }
+    assert found["rules"] == [
+        {
+            "apiGroups": ["apps", ""],
+            "resources": ["deployments", "nodes", "pods"],
+            "verbs": ["list", "watch"],
+        }
+    ]
+
+
+def test_a_cluster_role_is_collected_by_the_role_of_each_controller_it_can_name(capsys) -> None:
+    collected = {
+        label
+        for made in rbac.roles()
+        for selector in made.get("aggregationRule", {}).get("clusterRoleSelectors", ())
+        for label in selector["matchLabels"]
+    }
+    everybody = ",".join(CONTROLLERS)
+
+    words = ["-r", "pods", "--verbs", "get", "--controllers", everybody]
+
+    found = drafted(capsys, "create", "cluster-role", "x", *words)
+
+    assert len(found["metadata"]["labels"]) == len(CONTROLLERS)
+    assert set(found["metadata"]["labels"]) <= collected
 
 
 def test_a_draft_can_be_written_to_a_file(capsys, tmp_path: Path) -> None:
