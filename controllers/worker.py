@@ -10,7 +10,7 @@ import asyncio
 import logging
 import signal
 import socket
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube.informers import Informers
@@ -131,41 +131,48 @@ async def work(fd: int) -> None:
     configure(options.log_level, options.log_format, "worker")
     clock = clock_of(options)
     client, accounts = await connected(options, clock)
-    informers = Informers(client, clock=clock)
-    runtime = await make_runtime(
-        options,
-        client,
-        clock,
-        informers,
-        key=unpacked(setup["key"]),
-        user=setup["user"],
-        accounts=accounts,
-    )
+    async with AsyncExitStack() as closing:
+        closing.push_async_callback(client.close)
+        closing.push_async_callback(accounts.close)
+        informers = Informers(client, clock=clock)
+        closing.push_async_callback(informers.close)
+        runtime = await make_runtime(
+            options,
+            client,
+            clock,
+            informers,
+            key=unpacked(setup["key"]),
+            user=setup["user"],
+            accounts=accounts,
+        )
+        closing.push_async_callback(runtime.close)
+        await _serve(channel, setup, runtime)
+
+
+async def _serve(channel: Channel, setup: Message, runtime: Runtime) -> None:
+    """Answer requests until the parent ends it, with the loops of a worker beside."""
     show_process(runtime.metrics, "worker")
     runtime.background_queue.start()
     loops = loops_of(runtime)
     beside = asyncio.create_task(loops.run())
-    serving = Serving(
-        runtime,
-        pair_in(setup),
-        sink=loops.sink,
-        port=setup["port"],
-        shared_port=True,
-        on_outage=lambda: channel.send({"t": "OUTAGE"}),
-    )
-    take_callers(serving, setup)
-    await serving.start()
-    runtime.cache.on_listed.append(lambda _: settle_memory() if runtime.cache.is_ready else None)
     try:
+        serving = Serving(
+            runtime,
+            pair_in(setup),
+            sink=loops.sink,
+            port=setup["port"],
+            shared_port=True,
+            on_outage=lambda: channel.send({"t": "OUTAGE"}),
+        )
+        take_callers(serving, setup)
+        await serving.start()
+        cache = runtime.cache
+        cache.on_listed.append(lambda _: settle_memory() if cache.is_ready else None)
         await Worker(channel, runtime, serving).run()
     finally:
         await runtime.background_queue.stop()
         beside.cancel()
         await asyncio.gather(beside, return_exceptions=True)
-        await runtime.close()
-        await informers.close()
-        await accounts.close()
-        await client.close()
 
 
 def main() -> None:

@@ -159,42 +159,49 @@ class PolicyCache:
             for key, (_, one) in sorted(self._exceptions.items())
             if isinstance(one, BrokenException)
         }
-        problems = {key: one.error for key, one in broken.items()}
         exceptions = {
             key: (digest, one)
             for key, (digest, one) in sorted(self._exceptions.items())
             if not isinstance(one, BrokenException) and self._rules.counts(one.exception.namespace)
         }
-        named = _by_name(exceptions)
-        for key in self._objects:
-            self._known[key] = self._compile(key, named)
-        compiled = {
-            key: known.compiled
-            for key, known in sorted(self._known.items())
-            if known.compiled is not None
-        }
+        compiled = self._compile_all(_by_name(exceptions))
         judged = {
             key: self._without_native(key, one) if key in self._native else one
             for key, one in compiled.items()
         }
-        problems |= {
-            key: known.error for key, known in self._known.items() if known.error is not None
-        }
+        in_force = [one for _, one in exceptions.values()]
         return Snapshot(
             routes=build_routes(
                 judged.values(), force_ignore=self._force_ignore, sorting=self._sorting
             ),
             compiled=compiled,
             judged=judged,
-            problems=problems,
-            exceptions=_classic(one for _, one in exceptions.values()),
-            cel_exceptions=_of_cel(one for _, one in exceptions.values()),
+            problems=self._problems(broken),
+            exceptions=_classic(in_force),
+            cel_exceptions=_of_cel(in_force),
             broken=tuple(
                 one for one in broken.values() if self._rules.counts(one.key.partition("/")[0])
             ),
             names_events=any(_names_events(one) for one in compiled.values()),
-            granted=_granted(one for _, one in exceptions.values()),
+            granted=_granted(in_force),
         )
+
+    def _compile_all(self, named: _Named) -> dict[str, CompiledPolicy]:
+        """Compile the policies that changed, or whose exceptions did; return all that can be compiled, by their keys."""
+        for key in self._objects:
+            self._known[key] = self._compile(key, named)
+        return {
+            key: known.compiled
+            for key, known in sorted(self._known.items())
+            if known.compiled is not None
+        }
+
+    def _problems(self, broken: Mapping[str, BrokenException]) -> dict[str, EngineError]:
+        """Return what is wrong with exceptions and with policies, by their keys."""
+        of_policies = {
+            key: known.error for key, known in self._known.items() if known.error is not None
+        }
+        return {key: one.error for key, one in broken.items()} | of_policies
 
     def _without_native(self, key: str, compiled: CompiledPolicy) -> CompiledPolicy:
         """Return a policy without the rules that a native one stands for: those that autogen adds stay; the same one each time."""
