@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,3 +28,21 @@ def word(obj: Mapping[str, object], *names: str) -> str:
     """Return a text inside an object; empty where there is none."""
     found = part(obj, *names[:-1]).get(names[-1])
     return "" if found is None or isinstance(found, dict | list) else str(found)
+
+
+def members(obj: object) -> list[Any] | None:
+    """Return what a `List` or a list of one kind (`PodList`) holds; None for what is no list.
+
+    API servers say once, of the whole list, what its items are; those that do not say it themselves get it from there.
+    """
+    kind, found = word(part(obj), "kind"), part(obj).get("items")
+    if not kind.endswith("List") or not isinstance(found, list):
+        return None
+    if kind == "List":
+        return found
+    head = {**part(obj), "kind": kind.removesuffix("List")}
+    said = {name: head[name] for name in ("apiVersion", "kind") if name in head}
+    return [
+        {**said, **one} if isinstance(one, dict) and not said.keys() <= one.keys() else one
+        for one in found
+    ]

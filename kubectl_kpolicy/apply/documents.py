@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import parse
 from engine.errors import DocumentError, EngineError, Location
+from engine.fields import members
 from engine.model import CleanupPolicy, Object, Policy, PolicyException
 from engine.model.kinds import BY_NAME, CEL_GROUP, CLASSIC_GROUP, loaded
 from engine.model.policy import Binding, CelException
@@ -52,7 +53,7 @@ class Loaded:
     """Documents that are no objects, such as values files and descriptions of packages, passed over."""
 
 
-_parsed: dict[tuple[int, bool], tuple[Document, Parsed | EngineError]] = {}
+_parsed: dict[tuple[int, bool], tuple[Object, Parsed | EngineError]] = {}
 
 
 def sort_documents(documents: Iterable[Document], *, strict: bool = True) -> Loaded:
@@ -134,8 +135,8 @@ def _parse(
             )
         except EngineError as error:
             found = error
-        # INVARIANT: the document is kept beside its result, so that its id cannot come to mean another one
-        known = _parsed[key] = (document, found)
+        # INVARIANT: the value is kept beside its result, so that its id cannot come to mean another one
+        known = _parsed[key] = (value, found)
     return known[1]
 
 
@@ -169,11 +170,12 @@ def _members(document: Document, value: Any) -> Iterator[Object]:
             "document is not a Kubernetes object: it has no `kind`",
             at=Location(document.file, document.line),
         )
-    if str(value["kind"]).endswith("List") and isinstance(value.get("items"), list):
-        for item in value["items"]:
-            yield from _members(document, item)
-    else:
+    found = members(value)
+    if found is None:
         yield value
+        return
+    for item in found:
+        yield from _members(document, item)
 
 
 def objects_of(documents: Iterable[Document]) -> list[Object]:

@@ -11,6 +11,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from engine.errors import DocumentError, EngineError, Location, reason_of
+from engine.fields import members
 from engine.lang import yaml
 from kubectl_kpolicy.output.diagnostics import report
 
@@ -72,17 +73,11 @@ def _texts(path: str) -> Iterator[tuple[bytes, str]]:
 def expand(documents: Iterable[Document]) -> Iterator[Document]:
     """Yield documents, and in place of a `List` (or `PodList`, …) its members with their own lines."""
     for document in documents:
-        value = document.value
-        if (
-            not isinstance(value, dict)
-            or not str(value.get("kind", "")).endswith("List")
-            or not isinstance(value.get("items"), list)
-        ):
+        found = members(document.value)
+        if found is None:
             yield document
             continue
-        yield from expand(
-            document.part(("items", index), item) for index, item in enumerate(value["items"])
-        )
+        yield from expand(document.part(("items", index), item) for index, item in enumerate(found))
 
 
 def placed(path: str) -> str | Path:

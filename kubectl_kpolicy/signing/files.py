@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from engine.errors import reason_of
+from engine.fields import members
 from engine.lang.yaml import load_all
 
 from .errors import SigningError, UsageError
@@ -31,7 +32,7 @@ def read_manifests(path: str) -> list[Object]:
     for value in found:
         if not isinstance(value, dict) or not value.get("kind"):
             raise UsageError(f"`{path}` holds a document that is no Kubernetes object")
-        if str(value["kind"]).endswith("List") and isinstance(value.get("items"), list):
+        if members(value) is not None:
             raise UsageError(
                 f"`{path}` holds a {value['kind']}, which cannot be signed or verified as a whole",
                 help="write its items as documents of their own, separated by `---`",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine import vocabulary
 from engine.evaluate.lookups import ApiCallLookup, GlobalLookup, ImageLookup, Lookup, ServiceLookup
+from engine.fields import members
 from engine.lang.cel import CelError, lookups
 from engine.lang.cel.functions import imagenames
 from engine.model.resources import resource_of
@@ -77,13 +78,10 @@ def as_read(question: Any, value: Any) -> Any:
 
 def _with_kinds(value: Any) -> Any:
     """Return a list whose items say what they are; API servers say it once, of the whole list."""
-    items, kind = (
-        (value.get("items"), str(value.get("kind"))) if isinstance(value, dict) else (None, "")
-    )
-    if not isinstance(items, list) or not kind.endswith("List") or kind == "List":
+    found = members(value)
+    if found is None:
         return value
-    head = {"apiVersion": value.get("apiVersion"), "kind": kind.removesuffix("List")}
-    return {**value, "items": [{**head, **one} for one in items if isinstance(one, dict)]}
+    return {**value, "items": [one for one in found if isinstance(one, dict)]}
 
 
 def _tag_and_digest(resolved: str, reference: str) -> dict[str, str]:

@@ -359,6 +359,15 @@ def test_lists_and_folders_of_objects_are_taken_apart(files, capsys, tmp_path):
     assert "to 2 resource(s)" in out
 
 
+def test_what_an_api_server_lists_is_of_the_kind_of_the_list(files, capsys, tmp_path):
+    files()
+    given = {"apiVersion": "v1", "kind": "ConfigMapList", "items": [{"metadata": {"name": "a"}}]}
+    (tmp_path / "list.json").write_text(json.dumps(given))
+    code, out, _ = _apply(capsys, "require.yaml", "-r", "list.json")
+    assert code == 1
+    assert "resource default/ConfigMap/a failed" in out
+
+
 def test_variables_can_be_set(files, capsys):
     deny = 'deny: {conditions: {all: [{key: "{{ request.operation }}", operator: Equals, value: DELETE}]}}'
     files(require=REQUIRE.replace('pattern: {metadata: {labels: {team: "?*"}}}', deny))

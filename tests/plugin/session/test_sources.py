@@ -70,6 +70,22 @@ def test_lists_are_read_member_by_member_with_their_lines(tmp_path: Path) -> Non
     ]
 
 
+def test_what_a_list_of_one_kind_holds_is_of_that_kind_unless_it_says_so_itself(
+    tmp_path: Path,
+) -> None:
+    place = tmp_path / "list.json"
+    place.write_text(
+        '{"apiVersion": "apps/v1", "kind": "DeploymentList", "items": [{"metadata": {"name": "a"}}, {"kind": "Pod", "apiVersion": "v1"}]}'
+    )
+
+    found = read_documents([str(place)])
+
+    assert [part.value for part in found] == [
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}},
+        {"kind": "Pod", "apiVersion": "v1"},
+    ]
+
+
 def test_a_kind_that_only_sounds_like_a_list_stays_whole(tmp_path: Path) -> None:
     place = tmp_path / "x.yaml"
     place.write_text("kind: AllowList\nspec: {items: []}\n")
