@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from engine.record import record, replace
 from kubectl_kpolicy.output.rows import SEVERITIES, Row
 
-from . import audit, blocks, cleanup, codes, exceptions, grants, violations
+from . import audit, blocks, celkinds, cleanup, codes, exceptions, grants, policies, violations
+from .cache import Problem, Trouble
 from .knowledge import Knowledge, Sight, known
 
 if TYPE_CHECKING:
@@ -26,6 +27,12 @@ _COUNTED = {
 """What gauges count, by the screens behind them."""
 
 
+_UNJUDGED = Knowledge(
+    Sight.HINDERED,
+    problem=Problem(
+        Trouble.MISSING, "no engine has taken up any policy; see `kubectl kpolicy doctor`"
+    ),
+)
 _PLURAL = re.compile(r"\b(failure|block|grant|code|cleanup)s\b")
 
 
@@ -68,7 +75,18 @@ def gauges(world: ClusterCache, now: datetime) -> list[Gauge]:
         *_endings(world, now),
     ]
     knowledge = {screen: known(world, _COUNTED[screen]) for screen in {one.screen for one in counted}}  # fmt: skip
+    if knowledge["violations"].sight is Sight.WHOLE and _is_unjudged(world):
+        knowledge["violations"] = _UNJUDGED
     return [_honest(gauge, knowledge[gauge.screen]) for gauge in counted]
+
+
+def _is_unjudged(world: ClusterCache) -> bool:
+    """Tell whether there are policies and nobody can have judged anything by them: none was taken over, nothing was reported."""
+    if violations.all_rows(world):
+        return False
+    resources = ("clusterpolicies", "policies", celkinds.POLICIES)
+    found = [one for name in resources for one in world.objects(name)]
+    return bool(found) and all(policies.readiness(one) == "unknown" for one in found)
 
 
 def _honest(gauge: Gauge, knowledge: Knowledge) -> Gauge:

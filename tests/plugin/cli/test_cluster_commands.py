@@ -260,6 +260,27 @@ def test_what_cannot_be_read_has_no_number(run, tmp_path: Path) -> None:
     assert counts["failures"] == 0
 
 
+@pytest.mark.parametrize(("status", "expected"), [({}, None), ({"ready": True}, 0)])
+def test_that_nothing_fails_is_said_only_where_an_engine_took_up_a_policy(
+    run, tmp_path: Path, status: dict, expected: int | None
+) -> None:
+    policy = {
+        "apiVersion": "kyverno.io/v1",
+        "kind": "ClusterPolicy",
+        "metadata": {"name": "p"},
+        "status": status,
+    }
+    there = recorded(tmp_path / "bare.jsonl", world({"clusterpolicies": [policy]}))
+
+    counts = json.loads(run("status", "-o", "json", file=there)[1])["counts"]
+    code, _, err = run("status", "--exit-code", file=there)
+
+    assert (counts["failures"], counts["severity-critical"]) == (expected, expected)
+    assert (counts["blocks"], counts["active"]) == (0, 0)
+    assert code == (expected is None)
+    assert ("no engine has taken up any policy" in err) is (expected is None)
+
+
 def test_a_tampered_record_is_named(run) -> None:
     code, out, err = run("audit", "verify")
 
