@@ -230,6 +230,11 @@ def is_enabled(spec: Block, name: str) -> bool:
     return said is not False if name in ("admission", "background") else said is True
 
 
+def skips_background(spec: Block) -> bool:
+    """Tell whether a policy in CEL leaves out what the background controller asks for: unless it says no."""
+    return (spec.get("evaluation") or {}).get("skipBackgroundRequests") is not False
+
+
 def is_of_cel(policy: str) -> bool:
     """Tell whether the policy with an identity is written in CEL: it is one rule, and has no name for it."""
     return ":" in policy

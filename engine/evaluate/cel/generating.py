@@ -19,6 +19,7 @@ from engine.lang.cel.errors import no_overload
 from engine.lang.cel.functions.cluster import misplaced_calls
 from engine.lang.cel.functions.encodings import plain
 from engine.model import Block, Object, Outcome, Policy, Rule, RuleType, Status
+from engine.model.kinds import skips_background
 from engine.model.resources import is_cluster_scoped
 from engine.record import record, replace
 
@@ -166,8 +167,8 @@ def compile_generating(
     made = cel_rule(
         policy, policy.name, constraints, compiled.answer, type=RuleType.GENERATION, enforce=False
     )
-    skips = (spec.get("evaluation") or {}).get("skipBackgroundRequests") is not False
-    return (replace(made, rule=Rule(policy.name, skip_background_requests=skips)),)
+    rule = Rule(policy.name, skip_background_requests=skips_background(spec))
+    return (replace(made, rule=rule),)
 
 
 def _check_calls(programs: Mapping[str, Program], is_namespaced: bool) -> None:

@@ -13,7 +13,7 @@ from engine.errors import EvaluationError
 from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered
 from engine.evaluate.rules import NOTHING, CompiledRule
 from engine.model import Block, Object, Outcome, Policy, Rule, RuleType, Status, Target
-from engine.model.kinds import is_enabled
+from engine.model.kinds import is_enabled, skips_background
 from engine.model.result import VERBS, Power, ResourceEffect
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 from engine.record import record, replace
@@ -133,7 +133,7 @@ def compile_mutating_policy(
     def handle(asked: Asked) -> Answers:
         return others.get(asked.review.resource, compiled).answer(asked, own)
 
-    skips = (spec.get("evaluation") or {}).get("skipBackgroundRequests") is not False
+    skips = skips_background(spec)
     if not names_targets(spec):
         yield cel_rule(
             policy, "", constraints, handle, type=RuleType.MUTATION,
