@@ -13,9 +13,6 @@ from .flags import add_cluster_flags, guarded, list_request
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
-
-    from kubectl_kpolicy.cluster.pulse import Gauge
 
 
 def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -39,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
     from kubectl_kpolicy.cluster import pulse
     from kubectl_kpolicy.cluster.resources import RESOURCES
     from kubectl_kpolicy.cluster.violations import LISTING
+    from kubectl_kpolicy.output.diagnostics import report
     from kubectl_kpolicy.output.formats import write_object
     from kubectl_kpolicy.output.table import Column, Table
 
@@ -64,7 +62,14 @@ def run(args: argparse.Namespace) -> int:
     else:
         numbers = {gauge.id: gauge.value for gauge in gauges}
         write_object(sys.stdout, {"apiVersion": vocabulary.KPOLICY, "kind": "Status", "counts": numbers}, args.output)  # fmt: skip
-    return _verdict(args, world, gauges) if args.exit_code else 0
+    if not args.exit_code:
+        return 0
+    failures = next(one for one in gauges if one.id == "failures")
+    if failures.value is None and failures.knowledge.problem is not None:
+        reason = failures.knowledge.problem.message
+        report(EngineError(f"nobody knows whether anything fails: {reason}"))
+        return 1
+    return _verdict(args, world)
 
 
 def _place(args: argparse.Namespace) -> str:
@@ -76,21 +81,11 @@ def _place(args: argparse.Namespace) -> str:
     return ("" if args.namespace else " -A") + "".join(given)
 
 
-def _verdict(args: argparse.Namespace, world: object, gauges: Sequence[Gauge]) -> int:
-    """Return 1 where something fails, and where nobody can know."""
+def _verdict(args: argparse.Namespace, world: object) -> int:
     from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.cluster.violations import all_rows, is_failure
-    from kubectl_kpolicy.output.diagnostics import report
     from kubectl_kpolicy.output.rows import severity_rank
 
-    failures = next(one for one in gauges if one.id == "failures")
-    if failures.value is None and failures.knowledge.problem is not None:
-        report(
-            EngineError(
-                f"nobody knows whether anything fails: {failures.knowledge.problem.message}"
-            )
-        )
-        return 1
     assert isinstance(world, ClusterCache)
     least = severity_rank(args.fail_on) if args.fail_on else 0
     return int(any(is_failure(row) and severity_rank(row.cells["severity"]) >= least for row in all_rows(world)))  # fmt: skip

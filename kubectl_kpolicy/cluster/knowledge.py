@@ -76,6 +76,15 @@ TITLES = {
 }
 
 
+UNJUDGED = Knowledge(
+    Sight.HINDERED,
+    problem=Problem(
+        Trouble.MISSING, "no engine has taken up any policy; see `kubectl kpolicy doctor`"
+    ),
+)
+"""Of results, where nobody can have looked for any."""
+
+
 def known(world: ClusterCache, listing: Listing) -> Knowledge:
     """Return how much is known of what a listing is made of; a kind that it only wants may be missing."""
     problems = [(name, found) for name in listing.needs if (found := world.problem(name))]

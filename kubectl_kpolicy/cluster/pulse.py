@@ -11,8 +11,7 @@ from engine.record import record, replace
 from kubectl_kpolicy.output.rows import SEVERITIES, Row
 
 from . import audit, blocks, celkinds, cleanup, codes, exceptions, grants, policies, violations
-from .cache import Problem, Trouble
-from .knowledge import Knowledge, Sight, known
+from .knowledge import UNJUDGED, Knowledge, Sight, known
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,12 +26,6 @@ _COUNTED = {
 """What gauges count, by the screens behind them."""
 
 
-_UNJUDGED = Knowledge(
-    Sight.HINDERED,
-    problem=Problem(
-        Trouble.MISSING, "no engine has taken up any policy; see `kubectl kpolicy doctor`"
-    ),
-)
 _PLURAL = re.compile(r"\b(failure|block|grant|code|cleanup)s\b")
 
 
@@ -76,7 +69,7 @@ def gauges(world: ClusterCache, now: datetime) -> list[Gauge]:
     ]
     knowledge = {screen: known(world, _COUNTED[screen]) for screen in {one.screen for one in counted}}  # fmt: skip
     if knowledge["violations"].sight is Sight.WHOLE and _is_unjudged(world):
-        knowledge["violations"] = _UNJUDGED
+        knowledge["violations"] = UNJUDGED
     return [_honest(gauge, knowledge[gauge.screen]) for gauge in counted]
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from engine import vocabulary
 from engine.errors import EngineError
-from kubectl_kpolicy.output.misuse import suggestion
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -201,7 +200,9 @@ def cluster_role(
     wanted = _listed(controllers)
     for one in wanted:
         if one not in CONTROLLERS:
-            raise EngineError(f"unknown controller `{one}`", help=suggestion(one, CONTROLLERS))
+            raise EngineError(
+                f"unknown controller `{one}`", help=f"there are {', '.join(CONTROLLERS)}"
+            )
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",

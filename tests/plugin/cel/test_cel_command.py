@@ -295,4 +295,4 @@ def test_an_unknown_function_is_refused_with_the_nearest_name(capsys: Any) -> No
 
 def test_an_unknown_verb_is_an_error_of_usage(capsys: Any) -> None:
     assert cel("quer", "1") == 2
-    assert "there is no `quer`; did you mean `query`?" in capsys.readouterr().err
+    assert "unknown command `quer`; did you mean `query`?" in capsys.readouterr().err
