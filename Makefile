@@ -1,4 +1,5 @@
-# Every target works in a fresh clone: .venv is made from the lock file on first use.
+# Every target works in a fresh clone: .venv is made from the lock file on first use. The lock is whole, so nothing is resolved: pip before
+# 23.3 takes the newest `pydantic` for `pydantic[email]`, whatever is locked, and fails for want of its hash.
 SHELL := /bin/bash
 PYTHON ?= $(shell for name in python3.13 python3.12 python3.11 python3; do \
 	$$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$name; break; }; done)
@@ -28,7 +29,7 @@ $(VENV)/ready: requirements-dev.lock
 	@test -n "$(PYTHON)" || { echo "error: Python 3.11 or newer is needed" >&2; exit 1; }
 	@test ! -L $(VENV) || { echo "error: $(VENV) is a link: make its target ready where that stands" >&2; exit 1; }
 	$(PYTHON) -m venv --clear $(VENV)
-	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-dev.lock
 	@touch $@
 
 demo: $(VENV)/ready

@@ -127,7 +127,10 @@ def _installed(work: Path, lock: Path, wheels: list[Path]) -> Path:
     venv.create(work / "venv", with_pip=True)
     place = work / "venv" / "bin"
     pip = [str(place / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    for words in (["--require-hashes", "-r", str(lock)], ["--no-deps", *map(str, wheels)]):
+    for words in (
+        ["--no-deps", "--require-hashes", "-r", str(lock)],
+        ["--no-deps", *map(str, wheels)],
+    ):
         _do([*pip, *words])
     return place
 
@@ -137,7 +140,7 @@ def by_chroot(_out: Path, work: Path) -> int:
     app, root = work / "app", work / "image"
     venv.create(app, with_pip=False, symlinks=True)
     _do([sys.executable, "-m", "pip", "--python", str(app / "bin" / "python"), "install", "--quiet", "--disable-pip-version-check",
-         "--no-compile", "--only-binary=:all:", "--require-hashes", "-r", str(ROOT / "requirements.lock")])  # fmt: skip
+         "--no-compile", "--only-binary=:all:", "--no-deps", "--require-hashes", "-r", str(ROOT / "requirements.lock")])  # fmt: skip
     packages = Path(sysconfig.get_path("purelib", vars={"base": str(app)}))
     for name in ("engine", "controllers"):
         shutil.copytree(ROOT / name, packages / name, ignore=shutil.ignore_patterns("sandbox"))

@@ -192,6 +192,22 @@ def test_the_manifest_for_krew_says_what_krew_asks_for(tmp_path):
     assert len({json.dumps(one) for one in chosen}) == len(chosen) == len(archive.PLATFORMS)
 
 
+def test_what_is_locked_is_installed_as_it_stands_and_nothing_is_resolved_anew():
+    recipes = [wheel.ROOT / "Makefile", wheel.ROOT / "action.yml", image.DOCKERFILE]
+    recipes += (
+        wheel.ROOT / "tests" / "packaging" / name for name in ("proof.py", "image.py", "archive.py")
+    )
+    lines = [
+        line
+        for path in recipes
+        for line in path.read_text().splitlines()
+        if "--require-hashes" in line
+    ]
+
+    assert len(lines) >= len(recipes)
+    assert [line for line in lines if "--no-deps" not in line] == []
+
+
 def test_the_recipe_of_the_image_pins_its_base_and_its_packages_and_leaves_no_shell():
     text = image.DOCKERFILE.read_text()
     stages = re.findall(r"^FROM (\S+)", text, re.MULTILINE)
