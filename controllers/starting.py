@@ -192,7 +192,7 @@ def warner(job: Job = Job.ADMISSION) -> Callable[[Kind, str], None]:
         values = [kind, job.value, _FOLLOWS.get(job, "so nothing is done about them"), problem]
         if "forbidden" in problem:
             text += "; a ClusterRole with list and watch and the label %s gives the right"
-            values.append(f"{RIGHTS_FOR}{job.value}-controller: true")
+            values.append(f"{RIGHTS_FOR}{job.controller}: true")
         _log.warning(text, *values)
 
     return warn

@@ -40,8 +40,9 @@ def members(obj: object) -> list[Any] | None:
         return None
     if kind == "List":
         return found
-    head = {**part(obj), "kind": kind.removesuffix("List")}
-    said = {name: head[name] for name in ("apiVersion", "kind") if name in head}
+    version, said = word(part(obj), "apiVersion"), {"kind": kind.removesuffix("List")}
+    if version:
+        said = {"apiVersion": version, **said}
     return [
         {**said, **one} if isinstance(one, dict) and not said.keys() <= one.keys() else one
         for one in found

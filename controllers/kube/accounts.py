@@ -42,6 +42,11 @@ class Job(Enum):
     REPORTS = "reports"
     GRANTS = "grants"
 
+    @property
+    def controller(self) -> str:
+        """The name of who does it, as upstream calls its parts and labels of people's rights name them."""
+        return f"{self.value}-controller"
+
 
 ACCOUNTS: Final[Mapping[Job, str]] = {
     Job.ADMISSION: "kyverno-admission-controller",
@@ -52,8 +57,7 @@ ACCOUNTS: Final[Mapping[Job, str]] = {
 }
 """The service account of each job: upstream's names, which people's rights and exclusions name, and one for what upstream lacks."""
 
-CONTROLLERS: Final = {f"{job.value}-controller": job for job in Job}
-"""The jobs by upstream's names for those who do them, which labels of people's rights name."""
+CONTROLLERS: Final = {job.controller: job for job in Job}
 ALL: Final = frozenset(Job)
 SPOKEN_AS: Final = "kpolicy.io/accounts"
 """Annotation of our webhook configurations that says who each job is to the API server, as JSON, for whoever diagnoses."""

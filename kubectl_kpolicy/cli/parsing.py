@@ -82,7 +82,8 @@ class Parser(argparse.ArgumentParser):
         """Parse words; one that is left over is refused, a flag with the nearest of those there are."""
         found, left = self.parse_known_args(args, namespace)
         for word in left[:1]:
-            self._of_verb(found).error(self._too_many(word))
+            verb = self._of_verb(found)
+            verb.error(self._too_many(word, verb))
         return found
 
     def _of_verb(self, found: argparse.Namespace) -> Parser:
@@ -93,7 +94,7 @@ class Parser(argparse.ArgumentParser):
                 return verb
         return self
 
-    def _too_many(self, word: str) -> str:
+    def _too_many(self, word: str, verb: Parser) -> str:
         from kubectl_kpolicy.output.misuse import suggestion
 
         if not word.startswith("-"):
@@ -102,7 +103,7 @@ class Parser(argparse.ArgumentParser):
         flag = word.partition("=")[0]
         if owners := [f"`{name}`" for name, flags in verbs.items() if flag in flags]:
             return f"unknown flag `{flag}`: it belongs to {', '.join(owners)}"
-        flags = [*self._option_string_actions, *(flag for one in verbs.values() for flag in one)]
+        flags = {**self._option_string_actions, **verb._option_string_actions}
         return f"unknown flag `{word}`; {suggestion(word, flags, 'there is none like it')}"
 
     def _verbs(self) -> dict[str, argparse.ArgumentParser]:

@@ -193,7 +193,7 @@ def cluster_role(
 ) -> Object:
     """Return a ClusterRole whose rules are added to those of controllers; each text may be several words with commas between.
 
-    Raises EngineError where a controller is not known.
+    Raises EngineError where a controller is not known, or where a resource or verb has no name.
     """
     from controllers.kube.accounts import CONTROLLERS
 
@@ -213,11 +213,18 @@ def cluster_role(
         "rules": [
             {
                 "apiGroups": _listed(api_groups),
-                "resources": _listed(resources),
-                "verbs": _listed(verbs),
+                "resources": _named(resources, "resource"),
+                "verbs": _named(verbs, "verb"),
             }
         ],
     }
+
+
+def _named(texts: Sequence[str], what: str) -> list[str]:
+    found = _listed(texts)
+    if not all(found):
+        raise EngineError(f"`{','.join(texts)}` names no {what} between commas", help=f"write {what}s with commas between them")  # fmt: skip
+    return found
 
 
 def _listed(texts: Iterable[str]) -> list[str]:

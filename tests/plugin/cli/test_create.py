@@ -86,6 +86,8 @@ def test_background_is_a_truth_value(capsys, flag: str, expected: bool) -> None:
         (["create", "values", "--rule", "k=v"], "names no policy and rule"),
         (["create", "cluster-role", "x", "-r", "pods", "--verbs", "get", "--controllers", "report-controller"],
             "unknown controller `report-controller`"),
+        (["create", "cluster-role", "x", "-r", "pods", "--verbs", "get,"], "`get,` names no verb between commas"),
+        (["create", "cluster-role", "x", "-r", "", "--verbs", "get"], "`` names no resource between commas"),
     ],
 )  # fmt: skip
 def test_a_wrong_text_is_one_clear_error(capsys, words: list[str], message: str) -> None:
