@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from aiohttp import web
 
 from controllers.kube import KubeError
-from controllers.webhook.connections import port_of
 
 from .api import Answer, Api, Call, refusal
 from .changing import LARGEST
@@ -44,7 +43,8 @@ class Front:
     @property
     def port(self) -> int:
         """The port that is listened on."""
-        return port_of(self._runner)
+        assert self._runner is not None
+        return int(self._runner.addresses[0][1])
 
     async def start(self) -> None:
         """Begin to listen; raises OSError when the port cannot be had."""

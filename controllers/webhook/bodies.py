@@ -21,7 +21,7 @@ from controllers.runtime.memory import trim
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from aiohttp import web
+    from .requests import Request
 
 LARGEST_BODY: Final = 16 * 1024 * 1024
 """Bytes of one body: twice what the API server makes of the largest change of the largest object that it stores."""
@@ -74,7 +74,7 @@ class Bodies:
         """Bytes that are taken now."""
         return self._small.taken + self._read.taken + self._decoded.taken
 
-    def place(self, request: web.BaseRequest) -> Place:
+    def place(self, request: Request) -> Place:
         """Return the place of a request's body, to be entered, and free again at its end; raises BodyRefused by its header."""
         length = request.content_length
         if length is None or length > SMALL_BODY:
@@ -136,11 +136,11 @@ class Place:
         """About how many bytes the body is decoded to."""
         return decoded_size(self._body)
 
-    async def read(self, request: web.BaseRequest) -> bytes:
+    async def read(self, request: Request) -> bytes:
         """Return the body, with room for what it will be decoded to; raises BodyRefused and TimeoutError."""
-        length, content = self._length, request.content
-        if self._is_small and content.is_eof():
-            body = content.read_nowait()
+        length = self._length
+        if self._is_small and request.is_complete:
+            body = request.take()
         else:
             if length is not None and not self._is_small:
                 await self._take(length)
@@ -167,9 +167,9 @@ class Place:
         self._room_decoded.free(self._decoded - size)
         self._decoded = size
 
-    async def _collected(self, request: web.BaseRequest) -> bytes:
+    async def _collected(self, request: Request) -> bytes:
         chunks, length = [], 0
-        while chunk := await request.content.readany():
+        while chunk := await request.more():
             length += len(chunk)
             if length > LARGEST_BODY:
                 raise too_large()

@@ -152,10 +152,10 @@ def _growth() -> list[str]:
 def _webhook() -> list[str]:
     print(
         f"\nwebhook over HTTPS, {webhook_cost.CONNECTIONS} connections that stay open, one core"
-        " (processor time of a review, beside the server that only decodes)"
+        " (processor time of a review, beside a server of aiohttp's that only decodes)"
     )
     found = webhook_cost.measure()
-    yardstick = found["decode"].cost
+    yardstick = found["aiohttp"].cost
     over = []
     for name, figures in found.items():
         ratio, gate = figures.cost / yardstick, WEBHOOK_GATES.get(name)

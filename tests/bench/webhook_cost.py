@@ -1,4 +1,4 @@
-"""What the webhook costs over HTTPS: requests a second on one core, waiting times, memory, beside a server that only decodes.
+"""What the webhook costs over HTTPS: requests a second on one core, waiting times, memory, beside servers that only decode.
 
 The server is a process of its own, pinned to one core; reviews come from here, on the other core, over 16 connections that
 stay open, as API servers send them.

@@ -1,6 +1,6 @@
 """`python -m tests.bench.webhook_server KIND`: a webhook server on one core, for the benchmark to send reviews to.
 
-`decode` only decodes and allows, on the same server: the yardstick; `no-op` does not even decode and refuses what `REFUSED` stands
+`aiohttp` only decodes and allows, behind aiohttp's server as its users write it: the yardstick; `decode` does that behind ours; `no-op` does not even decode and refuses what `REFUSED` stands
 in, so that one can see that it is asked. The others are the webhook with policies of one kind. Prints its port (and for `no-op`
 whom to trust), then answers until its input ends, and then its peak memory in KiB.
 """
@@ -13,6 +13,9 @@ import os
 import sys
 from datetime import UTC, datetime
 from typing import Any
+
+import orjson
+from aiohttp import web
 
 from controllers.kube import Discovery, SystemClock
 from controllers.kube.informers import Informers
@@ -36,6 +39,7 @@ from tests.controllers.kube.fake import FakeClient
 from . import subjects
 
 LANES = {
+    "aiohttp": "validate/fail",
     "decode": "validate/fail",
     "nothing matches": "validate/fail",
     "one validates": "validate/fail",
@@ -155,6 +159,23 @@ async def _webhook(kind: str, certificates: Certificates) -> tuple[int, Any]:
     return serving.port, serving
 
 
+async def _decoding_in_aiohttp(certificates: Certificates) -> tuple[int, Any]:
+    async def review(request: web.Request) -> web.Response:
+        uid = orjson.loads(await request.read())["request"]["uid"]
+        response = {"uid": uid, "allowed": True}
+        answer = {"apiVersion": envelope.API_VERSION, "kind": "AdmissionReview", "response": response}  # fmt: skip
+        return web.Response(body=orjson.dumps(answer), content_type="application/json")
+
+    application = web.Application()
+    application.router.add_post(f"/{LANES['aiohttp']}", review)
+    runner = web.AppRunner(application, access_log=None)
+    await runner.setup()
+    await web.TCPSite(
+        runner, "127.0.0.1", 0, ssl_context=ServerTls(certificates.leaf).context
+    ).start()
+    return runner.addresses[0][1], runner
+
+
 async def _decoding(certificates: Certificates) -> tuple[int, Any]:
     async def review(_rest: str, body: bytes, _budget: float) -> bytes:
         return envelope.allowed(envelope.read_request(body)["uid"])
@@ -193,7 +214,7 @@ def _peak() -> int:
 async def main(kind: str) -> None:
     """Serve until standard input ends, then print the peak memory."""
     certificates = first_certificates(["127.0.0.1"], datetime.now(UTC))
-    simple = {"decode": _decoding, "no-op": _answering}
+    simple = {"aiohttp": _decoding_in_aiohttp, "decode": _decoding, "no-op": _answering}
     port, _held = (
         await simple[kind](certificates) if kind in simple else await _webhook(kind, certificates)
     )
