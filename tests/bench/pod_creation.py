@@ -167,7 +167,7 @@ def _rush(tier: Tier) -> Round:
     before = spent()
     time.sleep(SECONDS / 2)
     idle = spent() - before
-    (before, size, after), count = asyncio.run(_creations(tier, log))
+    (before, size, after), count = asyncio.run(creations(tier, log))
     costs = after - before
     for name, seconds in idle.items():
         costs[name] -= 2 * seconds
@@ -262,16 +262,22 @@ def pod() -> dict[str, Any]:
     return made
 
 
-async def _creations(tier: Tier, log: Path) -> tuple[tuple[Counter[str], int, Counter[str]], int]:
-    """Create Pods over all connections; return what was spent before, the size of the audit log, what after, and how many."""
+def access(tier: Tier) -> tuple[str, ssl.SSLContext]:
+    """Return the API server's address, and what to trust and to show there."""
     config = json.loads(tier.kubectl("config", "view", "--raw", "--flatten=false", "-o", "json"))
     cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
     trusted = ssl.create_default_context(cafile=cluster["certificate-authority"])
     trusted.load_cert_chain(user["client-certificate"], user["client-key"])
+    return cluster["server"], trusted
+
+
+async def creations(tier: Tier, log: Path) -> tuple[tuple[Counter[str], int, Counter[str]], int]:
+    """Create Pods over all connections; return what was spent before, the size of the audit log, what after, and how many."""
+    server, trusted = access(tier)
     body = json.dumps(pod()).encode()
     head = f"POST {PODS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     begin = time.perf_counter() + WARM_UP
-    place = urlsplit(cluster["server"])
+    place = urlsplit(server)
     senders = [
         asyncio.create_task(
             _sender(place.hostname or "", place.port or 443, trusted, head.encode() + body, begin)
