@@ -48,11 +48,11 @@ class lazy(Generic[T]):  # noqa: N801 - it is used like `functools.cached_proper
 def record(cls: type[T]) -> type[T]:
     """Make a class of annotated fields a record: constructor, equality, hash, text; no field can be set afterwards.
 
-    Methods that the class defines itself stay. Classes do not inherit from records, and their methods cannot call `super()`.
+    Methods that the class defines itself stay. Classes do not inherit from records.
     `dataclasses.replace`, `fields` and `asdict` take records.
     """
     names = tuple(cls.__annotations__)
-    own = {key: value for key, value in vars(cls).items() if key not in _UNWANTED}
+    own = vars(cls)
     fresh = {name: make for name in names if (make := _maker(own.get(name))) is not None}
     methods = {
         **_METHODS,
@@ -60,7 +60,11 @@ def record(cls: type[T]) -> type[T]:
         "__match_args__": names,
         "__init__": _constructor(names, frozenset(own), fresh),
     }
-    return cast("type[T]", type(cls.__name__, cls.__bases__, {**methods, **own}))
+    # the class is not made a second time, which takes longer than all the rest
+    for name, method in methods.items():
+        if name not in own:
+            setattr(cls, name, method)
+    return cls
 
 
 def replace(value: T, /, **changes: Any) -> T:
@@ -77,9 +81,6 @@ def filled(cls: type[T], fields: Mapping[str, Any]) -> T:
     made = cls.__new__(cls)
     made.__dict__.update(fields)
     return made
-
-
-_UNWANTED: Final = frozenset({"__dict__", "__weakref__"})
 
 
 def _getter(names: tuple[str, ...]) -> Any:
