@@ -22,11 +22,7 @@ if TYPE_CHECKING:
 
     from .executor import ActionExecutor
 
-_HELD_BY: dict[str, str] = {
-    HoldState.PAUSED: vocabulary.CLEANUP_PAUSE,
-    HoldState.SKIPPED: vocabulary.CLEANUP_SKIP,
-    HoldState.POSTPONED: vocabulary.CLEANUP_AFTER,
-}
+_HOLDS = (vocabulary.CLEANUP_PAUSE, vocabulary.CLEANUP_SKIP, vocabulary.CLEANUP_AFTER)
 
 
 async def revoke_exception(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
@@ -55,15 +51,18 @@ async def skip(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
 
 
 async def pause(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
-    """Pause a clean-up, or lift what holds it: a pause when asked again, whatever it is when asked to resume."""
-    held_by = _HELD_BY.get(row.text("state")) if form.get("resume") else None
-    if row.text("state") == HoldState.PAUSED:
-        held_by = vocabulary.CLEANUP_PAUSE
-    _check_engine(doer, "resume" if held_by else "pause", row)
-    await _annotate(
-        doer, row, form, {held_by: None} if held_by else {vocabulary.CLEANUP_PAUSE: "true"}
-    )
-    return "resumed" if held_by else "paused"
+    """Pause a clean-up, or lift what holds it: a pause when asked again, everything when asked to resume."""
+    lifted = _lifted(row.text("state"), is_resumed=bool(form.get("resume")))
+    _check_engine(doer, "resume" if lifted else "pause", row)
+    await _annotate(doer, row, form, lifted or {vocabulary.CLEANUP_PAUSE: "true"})
+    return "resumed" if lifted else "paused"
+
+
+def _lifted(state: str, *, is_resumed: bool) -> dict[str, str | None]:
+    """Return the annotations that go; none where there is nothing to lift."""
+    if is_resumed and state in set(HoldState):
+        return dict.fromkeys(_HOLDS)
+    return {vocabulary.CLEANUP_PAUSE: None} if state == HoldState.PAUSED else {}
 
 
 def _check_engine(doer: ActionExecutor, verb: str, row: Row) -> None:

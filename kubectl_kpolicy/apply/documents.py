@@ -165,9 +165,11 @@ def without_strays(documents: Iterable[Document], strays: list[EngineError]) -> 
 
 
 def _members(document: Document, value: Any) -> Iterator[Object]:
-    if not isinstance(value, dict) or not value.get("kind"):
+    kind = value.get("kind") if isinstance(value, dict) else None
+    if not kind or not isinstance(kind, str):
+        wrong = "its `kind` is not a string" if kind else "it has no `kind`"
         raise DocumentError(
-            "document is not a Kubernetes object: it has no `kind`",
+            f"document is not a Kubernetes object: {wrong}",
             at=Location(document.file, document.line),
         )
     found = members(value)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TextIO
 
+from engine.errors import EngineError
 from engine.evaluate.policy_set import CLASSIC
 from engine.model import Object, RuleResult, RuleType, Status
+from kubectl_kpolicy.output.diagnostics import report
 
 from .names import resource_path
 
@@ -134,8 +136,23 @@ def answer_text(answer: PolicyAnswer, *, audit_warn: bool = False) -> str:
     return text
 
 
+def errors_of(answer: PolicyAnswer) -> list[EngineError]:
+    """Return the errors that the text leaves out, as Kyverno's does: those of all rules but mutating ones."""
+    if answer.type is RuleType.MUTATION:
+        return []
+    on = f"policy `{answer.policy.key}` on {resource_path(answer.object)}"
+    return [
+        EngineError(f"{f'rule `{one.rule}` of ' if one.rule else ''}{on}: {one.message}")
+        for one in answer.results
+        if one.status is Status.ERROR
+    ]
+
+
 class Narrator:
-    """Writes the text as results come in; failures stand after everything that was changed or made."""
+    """Writes the text as results come in; failures stand after everything that was changed or made.
+
+    Errors that this text leaves out are told on standard error.
+    """
 
     def __init__(
         self,
@@ -152,6 +169,7 @@ class Narrator:
         self._quiet_changes = quiet_changes
         self._differences = differences
         self._later: list[str] = []
+        self._errors: list[EngineError] = []
 
     def add(self, answers: Sequence[PolicyAnswer]) -> None:
         """Take the answers on one object."""
@@ -166,8 +184,11 @@ class Narrator:
                 self._out.write(changed_text(answer, bare=self._bare))
             if said := answer_text(answer, audit_warn=self._audit_warn):
                 self._later.append(said)
+            self._errors += errors_of(answer)
 
     def finish(self, counts: Counts) -> None:
         """Write the failures and the last line."""
         self._out.writelines(self._later)
         self._out.write(f"\n{counts.line()}\n")
+        for error in self._errors:
+            report(error)

@@ -214,11 +214,13 @@ def _severity(node: Predicate, column: Column) -> Callable[[Row, datetime], bool
 
 def _moment(node: Predicate, column: Column) -> Callable[[Row, datetime], bool]:
     """Return a test of an instant: against a length of time from now, an instant, or nothing (`left=""`)."""
-    if not node.value:
-        wanted = node.operator in ("=", ":")
+    if not node.value and node.operator in ("=", ":", "!="):
+        wanted = node.operator != "!="
         return lambda row, _now: (row.moment(column.id) is None) == wanted
     if node.operator not in _COMPARE:
         raise FilterError(f"`{node.operator}` does not fit `{node.name}`", node.position)
+    if not node.value:
+        raise FilterError(f"`{node.name}{node.operator}` lacks a length of time or an instant", node.position)  # fmt: skip
     compare = _COMPARE[node.operator]
     length, at = duration.length(node.value.lower()), instant(node.value)
     if at is not None:

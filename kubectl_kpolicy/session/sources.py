@@ -96,9 +96,14 @@ def _files_at(path: str | Path) -> Iterable[str | Path]:
 
 
 def files_at(path: str | Path) -> list[Path]:
-    """Return the file at `path`, or every YAML and JSON file below the folder, sorted by name."""
+    """Return the file at `path`, or every YAML and JSON file below the folder, sorted by name.
+
+    Raises DocumentError for an address and for no path at all, which `pathlib` takes for the current folder.
+    """
     from pathlib import Path  # here, as in `placed`
 
+    if not str(path):
+        raise DocumentError("a path is empty", help="name a file or folder; `.` is the current one")
     refuse_remote(str(path))
     place = Path(path)
     if place.is_dir():

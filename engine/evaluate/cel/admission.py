@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     Ask = Callable[[Bindings], Answers]
 
 _PASSED = answered(Status.PASS, "")
+_AFTER_FAULTS = {Status.PASS: 1, Status.SKIP: 2}
+_LEFT_OUT = answered(Status.SKIP, "match conditions aren't met")
 
 
 @record
@@ -104,7 +106,7 @@ def compile_admission(policy: Policy, bindings: Sequence[Binding]) -> Iterable[C
 
     def ask(bound: Bindings) -> Answers:
         if prepared.leaves_out(bound):
-            return NO_ANSWER
+            return _LEFT_OUT
         return checks.answer(bound, error=on_error)
 
     for binding in bindings or (None,):
@@ -140,11 +142,15 @@ def _validating(
             answers = [ask(prepared.bindings(state, one)) for one in params]
         except EvaluationError as error:
             return errored("failed to evaluate", error)
-        given = [answer for answer in answers if answer]
-        wrong = (one for one in given if one[0].outcome.status is not Status.PASS)
-        return said_by(binding, "binding", next(wrong, given[0] if given else NO_ANSWER))
+        return said_by(binding, "binding", _together(answers))
 
     return handle
+
+
+def _together(answers: Sequence[Answers]) -> Answers:
+    """Return one answer for all parameters: what is wrong with one, else that one is met, else that none was asked."""
+    given = [answer for answer in answers if answer]
+    return min(given, key=lambda one: _AFTER_FAULTS.get(one[0].outcome.status, 0), default=NO_ANSWER)
 
 
 # MutatingAdmissionPolicy: its mutations in their order.

@@ -49,9 +49,10 @@ def test_match_conditions_leave_objects_out() -> None:
     no = [{"name": "n", "expression": "false"}]
     broken = [{"name": "n", "expression": "object.x.y"}]
 
-    assert statuses(_policy(matchConditions=no), config_map(a="2")) == []
+    (left_out,) = decide(_policy(matchConditions=no), config_map(a="2")).results
+    assert (left_out.status, left_out.message) == ("skip", "match conditions aren't met")
     assert statuses(_policy(matchConditions=broken), config_map(a="1")) == ["error"]
-    assert statuses(_policy(matchConditions=broken, failurePolicy="Ignore"), config_map()) == []
+    assert statuses(_policy(matchConditions=broken, failurePolicy="Ignore"), config_map()) == ["skip"]  # fmt: skip
 
 
 @pytest.mark.parametrize(("actions", "blocks"), [(["Deny"], True), (["Audit", "Warn"], False)])
@@ -117,6 +118,24 @@ def test_every_selected_parameter_has_to_be_met() -> None:
 
     assert statuses(policy, config_map(a="1"), bindings=bound, answers=both) == ["fail"]
     assert statuses(policy, config_map(a="5"), bindings=bound, answers=both) == ["pass"]
+
+
+def test_parameters_whose_match_conditions_do_not_hold_are_not_asked() -> None:
+    policy = _policy(
+        validations=[{"expression": "object.data.a == params.data.a"}],
+        matchConditions=[{"name": "on", "expression": "params.data.on == 'y'"}],
+        **PARAMS,
+    )
+    bound = [binding(paramRef={"selector": {"matchLabels": {"t": "x"}}, "namespace": "ops"})]
+    lookup = ListLookup("v1", "ConfigMap", "ops", selector='{"matchLabels":{"t":"x"}}')
+
+    def asked(*on: str) -> list[str]:
+        found = [{"data": {"a": str(place), "on": one}} for place, one in enumerate(on)]
+        return statuses(policy, config_map(a="1"), bindings=bound, answers={lookup: Answer.found(found)})  # fmt: skip
+
+    assert asked("n", "n") == ["skip"]
+    assert asked("n", "y") == ["pass"]
+    assert asked("y", "y") == ["fail"]
 
 
 def _mutating(*expressions: str, **spec: Any) -> Any:

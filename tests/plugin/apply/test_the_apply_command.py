@@ -559,6 +559,34 @@ def test_files_that_are_no_objects_are_passed_over_with_a_word(files, capsys):
     assert "values.yaml" in err
 
 
+def test_errors_that_the_text_counts_are_told_on_standard_error(files, capsys):
+    files(
+        erring="""
+        apiVersion: kyverno.io/v1
+        kind: ClusterPolicy
+        metadata: {name: erring}
+        spec:
+          rules:
+          - name: bad-expression
+            match: {any: [{resources: {kinds: [ConfigMap]}}]}
+            validate:
+              deny: {conditions: {all: [{key: "{{ regex_match('(', 'a') }}", operator: Equals, value: true}]}}
+        """
+    )
+    code, out, err = _apply(capsys, "erring.yaml", "-r", "objects.yaml")
+    assert (code, "error: 0" in out) == (1, False)
+    assert "error: rule `bad-expression` of policy `erring` on " in err
+    assert "missing closing )" in err
+    assert "missing closing )" not in out
+
+
+def test_a_kind_that_is_not_a_string_is_a_mistake(files, capsys):
+    files(number="kind: 5\nmetadata: {name: a}\n")
+    code, _, err = _apply(capsys, "require.yaml", "-r", "number.yaml")
+    assert code == 1
+    assert "number.yaml:1: document is not a Kubernetes object: its `kind` is not a string" in err
+
+
 def test_a_folder_named_like_a_format_is_said_to_be_one(files, capsys):
     files()
     _, _, err = _apply(capsys, "require.yaml", "-r", "objects.yaml", "-o", "csv")

@@ -13,12 +13,14 @@ from controllers.kube.kinds import (
     PODS,
     VALIDATING_WEBHOOKS,
 )
+from engine import vocabulary
 from kubectl_kpolicy.output.diagnostics import ExitCode
 from tests.plugin.grants.staging import Stage, play
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+HOLDS = (vocabulary.CLEANUP_PAUSE, vocabulary.CLEANUP_SKIP, vocabulary.CLEANUP_AFTER)
 ADMIN: Any = {"groups": ("system:masters",)}
 POLICY = {
     "apiVersion": "kyverno.io/v2", "kind": "ClusterCleanupPolicy", "metadata": {"name": "old"},
@@ -143,6 +145,17 @@ def test_on_kyverno_holding_back_is_refused_with_the_command_that_does_it_there(
         assert "Kyverno knows no way to pause" in said.err
         assert "kubectl patch clustercleanuppolicy.kyverno.io/old --type merge" in said.err
         assert (await stage.run("root", "cleanup", "preview", "old", **ADMIN)).code == 0
+
+    on_stage(act)
+
+
+def test_who_resumes_a_clean_up_lifts_everything_that_holds_it(on_stage):
+    async def act(stage: Stage) -> None:
+        for verb in (["postpone", "--for", "2h"], ["skip"], ["pause"]):
+            assert (await stage.run("root", "cleanup", verb[0], "old", *verb[1:], "--reason", "x", **ADMIN)).code == 0  # fmt: skip
+        assert (await stage.run("root", "cleanup", "resume", "old", "--reason", "x", **ADMIN)).code == 0  # fmt: skip
+        policy = await stage.admin.get(CLUSTER_CLEANUP_POLICIES, "old", "")
+        assert not [name for name in policy["metadata"]["annotations"] if name in HOLDS]
 
     on_stage(act)
 

@@ -98,6 +98,7 @@ def test_label_selectors_look_at_the_object() -> None:
             "`urgent` is not a severity",
             "there are critical, high, medium, low, info",
         ),
+        ("age<", "`age<` lacks a length of time or an instant", ""),
         ("age<soon", "`soon` is neither a length of time nor an instant", "such as"),
         ("ns>a", "`>` does not fit `ns`, which is text", "try `ns=a` or `ns~a`"),
         ("/(/", "is not a regular expression", ""),

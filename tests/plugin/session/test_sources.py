@@ -14,6 +14,7 @@ from kubectl_kpolicy.session.collector import collector_off
 from kubectl_kpolicy.session.sources import read_documents, read_paths
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 
@@ -107,6 +108,12 @@ def test_remote_sources_are_refused_in_one_sentence(path: str) -> None:
 def test_a_missing_file_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="no such file or directory"):
         read_documents([str(tmp_path / "none.yaml")])
+
+
+@pytest.mark.parametrize("read", [read_documents, read_paths])
+def test_no_path_at_all_is_not_the_current_folder(read: Callable[..., object]) -> None:
+    with pytest.raises(DocumentError, match="a path is empty"):
+        read([""])
 
 
 def test_a_bad_document_names_file_and_line(tmp_path: Path) -> None:
