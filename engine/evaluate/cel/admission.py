@@ -150,7 +150,9 @@ def _validating(
 def _together(answers: Sequence[Answers]) -> Answers:
     """Return one answer for all parameters: what is wrong with one, else that one is met, else that none was asked."""
     given = [answer for answer in answers if answer]
-    return min(given, key=lambda one: _AFTER_FAULTS.get(one[0].outcome.status, 0), default=NO_ANSWER)
+    return min(
+        given, key=lambda one: _AFTER_FAULTS.get(one[0].outcome.status, 0), default=NO_ANSWER
+    )
 
 
 # MutatingAdmissionPolicy: its mutations in their order.

@@ -303,7 +303,10 @@ def test_words_that_kubectl_s_users_write_are_read_as_they_mean_them(command) ->
         ("grant preview p Pod/web --for 9h", "unknown flag `--for`: it belongs to `request`"),
         ("status now", "unexpected argument `now`"),
         ("create cluster-rol", "unknown command `cluster-rol`; did you mean `cluster-role`?"),
-        ("create cluster-role x -r pods --verbs get --globa v", "unknown flag `--globa`; there is none like it"),
+        (
+            "create cluster-role x -r pods --verbs get --globa v",
+            "unknown flag `--globa`; there is none like it",
+        ),
         ("otp issue --rulex r", "help: see `kubectl kpolicy otp issue --help`"),
         ("otp --rulex r", "help: see `kubectl kpolicy otp list --help`"),
         ("apply {broken} --cluster", "{broken}:"),
