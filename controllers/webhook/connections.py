@@ -160,8 +160,10 @@ class Connection(asyncio.Protocol):
             self._headers,
             self._transport,
             self._taken,
-            keep_alive=version == "1.1" and parser.should_keep_alive() and not parser.should_upgrade(),
-        )  # fmt: skip
+            keep_alive=version == "1.1"
+            and parser.should_keep_alive()
+            and not parser.should_upgrade(),
+        )
         self._headers = {}  # what comes behind chunks is no field of this request
         self._waiting.append(request)
 
@@ -212,7 +214,7 @@ class Connection(asyncio.Protocol):
                     await self._writable
                 self._current, self.idle_since = None, self._loop.time()
             if self._refusal is not None:
-                transport.write(encoded(self._refusal.status, self._refusal.text.encode(), TEXT))  # fmt: skip
+                transport.write(encoded(self._refusal.status, self._refusal.text.encode(), TEXT))
         except Exception:
             _log.exception("a request failed")
             transport.write(encoded(500, b"the server failed", TEXT))

@@ -31,7 +31,20 @@ class Request:
     `target` is path and query as they were sent. Bytes of the body wait here until they are taken; `on_taken` is given their number.
     """
 
-    __slots__ = ("_chunks", "_error", "_is_invited", "_on_taken", "_waiter", "headers", "is_complete", "keep_alive", "method", "target", "transport", "version")  # fmt: skip
+    __slots__ = (
+        "_chunks",
+        "_error",
+        "_is_invited",
+        "_on_taken",
+        "_waiter",
+        "headers",
+        "is_complete",
+        "keep_alive",
+        "method",
+        "target",
+        "transport",
+        "version",
+    )
 
     def __init__(
         self,
@@ -109,7 +122,9 @@ class Request:
         told = b"" if self.method == _BODILESS else body
         if status == HTTPStatus.OK and self.keep_alive:
             return b"%b%d\r\n\r\n%b" % (_head(kind, int(time.time())), len(body), told)
-        return encoded(status, body, kind, version=self.version, keep_alive=self.keep_alive, told=told)  # fmt: skip
+        return encoded(
+            status, body, kind, version=self.version, keep_alive=self.keep_alive, told=told
+        )
 
     def _invite(self) -> None:
         """Have a caller that waits for leave to send its body send it."""

@@ -185,7 +185,9 @@ class _Measurement:
 
     def _judged(self) -> float:
         """Return how many results of the background scan the controllers have counted since they started."""
-        with urllib.request.urlopen(f"http://127.0.0.1:{self._metrics_port}/metrics", timeout=30) as answer:  # fmt: skip
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{self._metrics_port}/metrics", timeout=30
+        ) as answer:
             text = answer.read().decode()
         return sum(
             one.value

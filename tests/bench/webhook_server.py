@@ -163,7 +163,11 @@ async def _decoding_in_aiohttp(certificates: Certificates) -> tuple[int, Any]:
     async def review(request: web.Request) -> web.Response:
         uid = orjson.loads(await request.read())["request"]["uid"]
         response = {"uid": uid, "allowed": True}
-        answer = {"apiVersion": envelope.API_VERSION, "kind": "AdmissionReview", "response": response}  # fmt: skip
+        answer = {
+            "apiVersion": envelope.API_VERSION,
+            "kind": "AdmissionReview",
+            "response": response,
+        }
         return web.Response(body=orjson.dumps(answer), content_type="application/json")
 
     application = web.Application()

@@ -62,12 +62,21 @@ async def listening(echo: Echo) -> AsyncIterator[Connect]:
         await server.stop()
 
 
-def asked(target: str = "/page", *, method: str = "GET", version: str = "1.1", fields: str = "", body: bytes = b"") -> bytes:  # fmt: skip
+def asked(
+    target: str = "/page",
+    *,
+    method: str = "GET",
+    version: str = "1.1",
+    fields: str = "",
+    body: bytes = b"",
+) -> bytes:
     return f"{method} {target} HTTP/{version}\r\nHost: x\r\n{fields}\r\n".encode() + body
 
 
 def posted(body: bytes, fields: str = "") -> bytes:
-    return asked("/validate", method="POST", fields=f"Content-Length: {len(body)}\r\n{fields}", body=body)  # fmt: skip
+    return asked(
+        "/validate", method="POST", fields=f"Content-Length: {len(body)}\r\n{fields}", body=body
+    )
 
 
 async def answer(reader: asyncio.StreamReader) -> tuple[int, bytes, bytes]:
@@ -92,7 +101,9 @@ def test_requests_that_come_together_are_answered_in_their_order_however_many() 
         echo, count = Echo(), 3 * MOST_WAITING
         async with listening(echo) as connect:
             reader, _ = await connect(b"".join(posted(b"%d" % one) for one in range(count)))
-            assert [(await answer(reader))[2] for _ in range(count)] == [b"%d" % one for one in range(count)]  # fmt: skip
+            assert [(await answer(reader))[2] for _ in range(count)] == [
+                b"%d" % one for one in range(count)
+            ]
 
     asyncio.run(go())
 
@@ -110,7 +121,9 @@ def test_a_request_that_comes_byte_by_byte_is_whole_when_it_is_answered() -> Non
     asyncio.run(go())
 
 
-def test_a_body_in_chunks_is_put_together_and_fields_behind_it_are_no_part_of_the_next_request() -> None:  # fmt: skip
+def test_a_body_in_chunks_is_put_together_and_fields_behind_it_are_no_part_of_the_next_request() -> (
+    None
+):
     async def go() -> None:
         echo = Echo()
         chunked = asked("/validate", method="POST", fields="Transfer-Encoding: chunked\r\n")
@@ -131,12 +144,22 @@ def test_a_body_in_chunks_is_put_together_and_fields_behind_it_are_no_part_of_th
         b"GET /page HTTP/9.9\r\n\r\n",
         asked(fields="no field\r\n"),
         asked("/validate", method="POST", fields="Content-Length: -1\r\n"),
-        asked("/validate", method="POST", fields="Content-Length: 1\r\nContent-Length: 2\r\n", body=b"ab"),
-        asked("/validate", method="POST", fields="Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", body=b"0\r\n\r\n"),
+        asked(
+            "/validate",
+            method="POST",
+            fields="Content-Length: 1\r\nContent-Length: 2\r\n",
+            body=b"ab",
+        ),
+        asked(
+            "/validate",
+            method="POST",
+            fields="Content-Length: 3\r\nTransfer-Encoding: chunked\r\n",
+            body=b"0\r\n\r\n",
+        ),
         asked("/validate", method="POST", fields="Transfer-Encoding: chunked\r\n", body=b"zz\r\n"),
         asked("/p\xe4ge"),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_request_is_refused_with_400_after_what_was_asked_before(sent: bytes) -> None:
     async def go() -> None:
         echo = Echo()
@@ -187,7 +210,9 @@ def test_a_caller_that_waits_for_leave_to_send_its_body_is_given_it_or_the_refus
             assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
             writer.write(b"abc")
             assert (await answer(reader))[::2] == (200, b"abc")
-            reader, _ = await connect(posted(b"abc", expects).replace(b"/validate", b"/nowhere")[:-3])  # fmt: skip
+            reader, _ = await connect(
+                posted(b"abc", expects).replace(b"/validate", b"/nowhere")[:-3]
+            )
             assert (await last(reader))[0] == 404
 
     asyncio.run(go())
@@ -204,10 +229,14 @@ def test_a_head_is_answered_without_a_body() -> None:
     asyncio.run(go())
 
 
-def test_a_request_to_speak_something_else_is_answered_as_any_other_and_ends_the_connection() -> None:  # fmt: skip
+def test_a_request_to_speak_something_else_is_answered_as_any_other_and_ends_the_connection() -> (
+    None
+):
     async def go() -> None:
         async with listening(Echo()) as connect:
-            reader, _ = await connect(asked(fields="Connection: Upgrade\r\nUpgrade: h2c\r\n") + b"PRI *")  # fmt: skip
+            reader, _ = await connect(
+                asked(fields="Connection: Upgrade\r\nUpgrade: h2c\r\n") + b"PRI *"
+            )
             assert await last(reader) == (200, b"page")
 
     asyncio.run(go())
@@ -222,7 +251,9 @@ def test_targets_may_be_whole_urls() -> None:
     asyncio.run(go())
 
 
-def test_an_answer_before_the_end_of_a_body_ends_the_connection_so_that_the_rest_is_no_request() -> None:  # fmt: skip
+def test_an_answer_before_the_end_of_a_body_ends_the_connection_so_that_the_rest_is_no_request() -> (
+    None
+):
     async def go() -> None:
         echo = Echo()
         async with listening(echo) as connect:

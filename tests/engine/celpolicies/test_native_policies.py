@@ -52,7 +52,9 @@ def test_match_conditions_leave_objects_out() -> None:
     (left_out,) = decide(_policy(matchConditions=no), config_map(a="2")).results
     assert (left_out.status, left_out.message) == ("skip", "match conditions aren't met")
     assert statuses(_policy(matchConditions=broken), config_map(a="1")) == ["error"]
-    assert statuses(_policy(matchConditions=broken, failurePolicy="Ignore"), config_map()) == ["skip"]  # fmt: skip
+    assert statuses(_policy(matchConditions=broken, failurePolicy="Ignore"), config_map()) == [
+        "skip"
+    ]
 
 
 @pytest.mark.parametrize(("actions", "blocks"), [(["Deny"], True), (["Audit", "Warn"], False)])
@@ -131,7 +133,9 @@ def test_parameters_whose_match_conditions_do_not_hold_are_not_asked() -> None:
 
     def asked(*on: str) -> list[str]:
         found = [{"data": {"a": str(place), "on": one}} for place, one in enumerate(on)]
-        return statuses(policy, config_map(a="1"), bindings=bound, answers={lookup: Answer.found(found)})  # fmt: skip
+        return statuses(
+            policy, config_map(a="1"), bindings=bound, answers={lookup: Answer.found(found)}
+        )
 
     assert asked("n", "n") == ["skip"]
     assert asked("n", "y") == ["pass"]

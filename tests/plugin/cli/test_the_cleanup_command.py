@@ -152,8 +152,14 @@ def test_on_kyverno_holding_back_is_refused_with_the_command_that_does_it_there(
 def test_who_resumes_a_clean_up_lifts_everything_that_holds_it(on_stage):
     async def act(stage: Stage) -> None:
         for verb in (["postpone", "--for", "2h"], ["skip"], ["pause"]):
-            assert (await stage.run("root", "cleanup", verb[0], "old", *verb[1:], "--reason", "x", **ADMIN)).code == 0  # fmt: skip
-        assert (await stage.run("root", "cleanup", "resume", "old", "--reason", "x", **ADMIN)).code == 0  # fmt: skip
+            assert (
+                await stage.run(
+                    "root", "cleanup", verb[0], "old", *verb[1:], "--reason", "x", **ADMIN
+                )
+            ).code == 0
+        assert (
+            await stage.run("root", "cleanup", "resume", "old", "--reason", "x", **ADMIN)
+        ).code == 0
         policy = await stage.admin.get(CLUSTER_CLEANUP_POLICIES, "old", "")
         assert not [name for name in policy["metadata"]["annotations"] if name in HOLDS]
 
