@@ -48,6 +48,7 @@ class Binding:
 
     def bytes(self) -> bytes:
         """Return a form in which no two different bindings are equal: every part is led by its length."""
+        groups = sorted({*self.groups})
         parts = [
             self.cluster,
             self.policy_uid,
@@ -65,15 +66,15 @@ class Binding:
             self.object_name,
             self.object_uid,
             self.username,
-            str(len({*self.groups})),
-            *sorted({*self.groups}),
+            str(len(groups)),
+            *groups,
         ]
-        return _VERSION + b"".join(map(_led, parts))
+        return _VERSION + _led([part.encode("utf-8", "surrogatepass") for part in parts])
 
 
-def _led(part: str) -> bytes:
-    encoded = part.encode("utf-8", "surrogatepass")
-    return len(encoded).to_bytes(_SIZE, "big") + encoded
+def _led(parts: Iterable[bytes]) -> bytes:
+    """Return parts each of which is led by its length."""
+    return b"".join([len(part).to_bytes(_SIZE, "big") + part for part in parts])
 
 
 def fingerprint(violations: Iterable[tuple[str, str, Json]], images: Iterable[str]) -> str:
@@ -83,7 +84,4 @@ def fingerprint(violations: Iterable[tuple[str, str, Json]], images: Iterable[st
     """
     found = [compact_json([rule, path, value]).encode() for rule, path, value in violations]
     listed = [image.encode("utf-8", "surrogatepass") for image in {*images}]
-    digest = hashlib.sha256()
-    for part in (*sorted(found), b"images", *sorted(listed)):
-        digest.update(len(part).to_bytes(_SIZE, "big") + part)
-    return digest.hexdigest()
+    return hashlib.sha256(_led([*sorted(found), b"images", *sorted(listed)])).hexdigest()

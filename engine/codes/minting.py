@@ -37,7 +37,7 @@ _AS_DIGITS: Final = str.maketrans(ALPHABET, "0123456789abcdefghijklmnopqrstuv")
 
 def spelled(number: int, length: int) -> str:
     """Return the lowest `length` times five bits of a number as characters."""
-    return "".join(ALPHABET[number >> 5 * place & 31] for place in reversed(range(length)))
+    return "".join([ALPHABET[number >> at & 31] for at in range(5 * length - 5, -1, -5)])
 
 
 def number_of(text: str) -> int:
@@ -67,6 +67,7 @@ def use_name(code: str) -> str:
 
 
 _BYTES: Final = (BITS + 7) // 8
+_LEFT_OVER: Final = 8 * _BYTES - BITS
 MAX_NUMBER: Final = 8
 """Codes of one binding and slot that are recognised; more uses than that are not somebody's everyday work."""
 
@@ -89,15 +90,13 @@ def slot_of(at: datetime, slot_for: timedelta) -> int:
 
 def mint(key: Key, binding: Binding, slot: int, number: int = 0) -> str:
     """Return the canonical code of a binding in a slot."""
-    secret = _secret(key, binding.bytes(), slot, number)
-    return spelled(int.from_bytes(secret, "big"), SECRET) + _hint(key, slot)
+    return spelled(_secret(key, binding.bytes(), slot, number), SECRET) + _hint(key, slot)
 
 
-def _secret(key: Key, bound: bytes, slot: int, number: int) -> bytes:
+def _secret(key: Key, bound: bytes, slot: int, number: int) -> int:
     """Return the bits that a code carries."""
-    message = bound + slot.to_bytes(8, "big", signed=True) + bytes([number])
-    digest = hmac.digest(key.secret, message, "sha256")
-    return (int.from_bytes(digest, "big") >> (256 - BITS)).to_bytes(_BYTES, "big")
+    message = b"%b%b%c" % (bound, slot.to_bytes(8, "big", signed=True), number)
+    return int.from_bytes(hmac.digest(key.secret, message, "sha256")[:_BYTES], "big") >> _LEFT_OVER
 
 
 def _hint(key: Key, slot: int) -> str:
@@ -117,7 +116,7 @@ def verify(keys: Sequence[Key], binding: Binding, text: str, slot: int) -> str |
         for made_in in (slot, slot - 1):
             is_hinted = code[SECRET:] == _hint(key, made_in)
             for number in range(MAX_NUMBER):
-                secret = _secret(key, bound, made_in, number)
+                secret = _secret(key, bound, made_in, number).to_bytes(_BYTES, "big")
                 good |= hmac.compare_digest(secret, brought) and is_hinted
     return given if good else None
 
