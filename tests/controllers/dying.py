@@ -42,10 +42,12 @@ class DyingClient:
             if self.is_dead or (number == self._at and not self._after):
                 self.is_dead = True
                 raise Died
-            answer = await work(*args, **kwargs)
-            if number == self._at:
-                self.is_dead = True
-                raise Died
-            return answer
+            try:
+                return await work(*args, **kwargs)
+            finally:
+                # what the API server refuses happens, too
+                if number == self._at:
+                    self.is_dead = True
+                    raise Died
 
         return call
