@@ -63,6 +63,16 @@ class Informers:
             if shared.reflector.problem
         }
 
+    def is_current(self, kind: Kind, selection: Selection = _EVERYTHING) -> bool:
+        """Tell whether the store of what was acquired holds everything, and nothing keeps its reflector from working."""
+        shared = self._shared.get((kind, selection))
+        return (
+            shared is not None
+            and shared.reflector.store.is_synced
+            and not shared.reflector.problem
+            and not shared.task.done()
+        )
+
     def acquire(
         self,
         kind: Kind,

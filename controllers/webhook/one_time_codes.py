@@ -21,7 +21,6 @@ from engine import codes
 from engine.codes.minting import MAX_NUMBER
 from engine.errors import EngineError
 from engine.grants.blocks import block_key
-from engine.grants.requests import covers, lets_ask
 from engine.vocabulary import SERVICE_ACCOUNT
 
 from . import code_bindings
@@ -29,6 +28,7 @@ from .approvals import Approvals
 from .audit_recorder import ReuseRecorder
 from .caller import is_proven
 from .code_offers import CodeOffers, ways_out
+from .code_ways import Ways
 from .issued import IssuedCodes
 from .live import Live
 from .throttle import Throttle
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from controllers.kube import Client, Clock
+    from controllers.kube.informers import Informers
     from controllers.runtime.cluster_cache import ClusterCache
     from engine.grants import GrantPolicy
-    from engine.model import Review
+    from engine.model import Review, RuleResult
 
     from .verdicts import Ruling
 
@@ -58,19 +59,26 @@ class Found:
 
 
 class OneTimeCodes:
-    """Offers and takes codes for denied requests. `key` is the one that all replicas share."""
+    """Offers and takes codes for denied requests. `key` is the one that all replicas share; `informers` spare claims that are not there their lists."""
 
-    def __init__(self, cache: ClusterCache, client: Client, clock: Clock, namespace: str, key: bytes) -> None:  # fmt: skip
-        self._cache, self._clock = cache, clock
-        self._namespace = namespace
+    def __init__(
+        self,
+        cache: ClusterCache,
+        client: Client,
+        clock: Clock,
+        namespace: str,
+        key: bytes,
+        informers: Informers | None = None,
+    ) -> None:
+        self._clock, self._namespace = clock, namespace
         self._keys = CodeKeys(client, clock, namespace, key)
         self._uses = Uses(client, namespace, use_key(key))
-        self._code_claims = code_bindings.CodeClaims(client, namespace)
+        self._code_claims = code_bindings.CodeClaims(client, clock, namespace, informers)
         self._issued = IssuedCodes(client, namespace)
         self._approvals = Approvals(client, namespace, key, self._uses)
         self._block_key = block_key(key)
-        self._places = code_bindings.Places(client)
-        self._policies = GrantPolicies(client, clock)
+        self._bindings = code_bindings.CodeBindings(cache, client)
+        self._policies, self._ways = GrantPolicies(client, clock), Ways()
         self.throttle = Throttle(client, clock, namespace)
         self._offers = CodeOffers(client, clock, self._uses, self._approvals, self.throttle)
         self._live = Live(client, cache.discovery)
@@ -100,24 +108,26 @@ class OneTimeCodes:
         policies = await self._policies.current() if by_policy else ()
         if not policies or by_policy is None:
             return ruling
-        user = code_bindings.user_of(request)
-        groups = frozenset((request.get("userInfo") or {}).get("groups") or ())
+        user, groups = code_bindings.user_of(request), code_bindings.groups_of(request)
         named = {key: code_bindings.rules_named(results) for key, results in by_policy.items()}
-        covering = _covering(policies, named, review.namespace, user, groups)
-        ruling = replace(ruling, tail=ways_out(covering, named, review, self._block_key))
-        modes = {key: found for key, found in _with_codes(covering).items() if found is not None}
+        ways = {
+            key: self._ways.of(policies, key, rules, review.namespace, user, groups)
+            for key, rules in named.items()
+        }
+        asked = {key: rules for key, rules in named.items() if ways[key].may_ask}
+        ruling = replace(ruling, tail=ways_out(asked, review, self._block_key))
+        modes = {key: way.codes for key, way in ways.items() if way.codes is not None}
         if len(modes) < len(named) or not _may_have_codes(user, modes):
             return ruling
         if not is_proven() and not all(one.strict_codes for one in modes.values()):
             return ruling
-        claims = await code_bindings.claims_of(review, request, by_policy, self._cache.policies.snapshot, self._places)  # fmt: skip
-        return await self._with_claims(review, request, claims, modes, ruling)
+        return await self._with_claims(review, request, by_policy, modes, ruling)
 
     async def _with_claims(
         self,
         review: Review,
         request: Mapping[str, Any],
-        claims: Sequence[code_bindings.CodeBinding],
+        blocking: Mapping[str, Sequence[RuleResult]],
         modes: Mapping[str, GrantPolicy],
         ruling: Ruling,
     ) -> Ruling:
@@ -127,7 +137,10 @@ class OneTimeCodes:
         if is_proven() and await self.throttle.is_locked(user):
             return replace(ruling, lead=f"{LOCKED}\n")
         claimed = await self._claimed(review, request, modes)
-        if carried or claimed:
+        # INVARIANT: what is brought is judged by what the API server says now, and only an offer by what it said lately
+        is_brought = bool(carried or claimed)
+        claims = await self._bindings.of(review, request, blocking, as_seen=not is_brought)
+        if is_brought:
             found = await self._accepted(review, request, claims, modes, carried, keys, claimed)
             wanted = [one for one in found if one]
             if len(wanted) == len(found) and await self._may_redeem_all(request, wanted):
@@ -140,7 +153,7 @@ class OneTimeCodes:
             if is_proven() and not review.dry_run:
                 await self._note_reuses(review, request, carried, wanted)
             ruling = replace(ruling, lead=f"{NOT_ACCEPTED}\n" if carried else "")
-        offers = await self._offers.lines(review, request, claims, modes, keys)
+        offers = await self._offers.lines(review, request, claims, modes, keys, afresh=is_brought)
         return replace(ruling, lead=ruling.lead + offers)
 
     async def _note_reuses(
@@ -191,7 +204,6 @@ class OneTimeCodes:
             code_bindings.user_of(request),
             code_bindings.groups_of(request),
             review.namespace,
-            self._clock.now(),
         )
 
     async def _claimed_for(
@@ -261,7 +273,7 @@ class OneTimeCodes:
         for attempt in attempts:
             if not await self._uses.take(attempt):
                 return None
-            self._offers.outstanding.take(attempt.name)
+            self._offers.taken(attempt)
         return tuple(
             f"a one-time code for {one.policy} was used; it is on record as {one.name} with the name of {one.user}"
             for one in attempts
@@ -282,7 +294,9 @@ class OneTimeCodes:
 
     async def _may_redeem_all(self, request: Mapping[str, Any], found: Sequence[Found]) -> bool:
         """Ask whether somebody holds the verb `redeem` on every policy that codes are brought for; raises KubeError."""
-        return all([await self._offers.may_redeem(request, one.claim) for one in found])
+        return all(
+            [await self._offers.may_redeem(request, one.claim, afresh=True) for one in found]
+        )
 
 
 def _may_have_codes(user: str, modes: Mapping[str, GrantPolicy]) -> bool:
@@ -294,29 +308,6 @@ def _may_have_codes(user: str, modes: Mapping[str, GrantPolicy]) -> bool:
         return True
     is_account = user.startswith(SERVICE_ACCOUNT) and not user.startswith(f"{SERVICE_ACCOUNT}{code_bindings.CLUSTER_NAMESPACE}:")  # fmt: skip
     return is_account and all(one.codes == "approve" for one in modes.values())
-
-
-def _covering(
-    policies: Sequence[GrantPolicy], named: Mapping[str, Sequence[str]], namespace: str, user: str, groups: frozenset[str]
-) -> dict[str, list[GrantPolicy]]:  # fmt: skip
-    """Return, for each policy that blocks, the grant policies under which this person may ask."""
-    return {
-        key: [
-            one
-            for one in policies
-            if covers(one, key, rules, namespace) and lets_ask(one, user, groups)
-        ]
-        for key, rules in named.items()
-    }
-
-
-def _with_codes(covering: Mapping[str, Sequence[GrantPolicy]]) -> dict[str, GrantPolicy | None]:
-    """Return the grant policy that turns codes on for each policy; one that lets people acknowledge goes first."""
-    found: dict[str, GrantPolicy | None] = {}
-    for key, policies in covering.items():
-        on = [one for one in policies if one.codes in ("acknowledge", "approve")]
-        found[key] = min(on, key=lambda one: (one.codes != "acknowledge", one.name), default=None)
-    return found
 
 
 def _unneeded(review: Review, ruling: Ruling) -> Ruling:

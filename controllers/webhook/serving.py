@@ -161,7 +161,12 @@ class Serving:
             existing=self._existing,
             on_outage=self._on_outage,
             codes=OneTimeCodes(
-                runtime.cache, runtime.client, runtime.clock, runtime.namespace, runtime.key
+                runtime.cache,
+                runtime.client,
+                runtime.clock,
+                runtime.namespace,
+                runtime.key,
+                runtime.informers,
             ),
         )
 

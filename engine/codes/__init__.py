@@ -25,6 +25,7 @@ from .violations import (
     body_digest,
     carried_codes,
     is_left_as_it_was,
+    parts_read,
     violation_of,
     without_codes,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "issued_code",
     "issued_name",
     "mint",
+    "parts_read",
     "shown",
     "slot_of",
     "use_name",

@@ -21,7 +21,7 @@ from .binding import fingerprint
 from .minting import canonical
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from engine.model import Forgiven, Json, Object, Outcome, Rule
 
@@ -30,6 +30,8 @@ MOST_CODES: Final = 8
 HIDDEN: Final = "(hidden)"
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _NOT_BODY: Final = frozenset({"metadata", "status"})
+_READABLE: Final = ("labels", "finalizers", "ownerReferences", "annotations")
+_NOT_READ: Final = frozenset({CODE_ANNOTATION, _APPLIED})
 _TOKEN_NAME: Final = b'"name":"kube-api-access-"'
 _TOKEN_NAMES: Final = re.compile(
     rb'"name":"kube-api-access-(?<=[{,]"name":"kube-api-access-)(?:[^"\\]|\\.)*"'
@@ -73,26 +75,36 @@ def body_digest(obj: Object) -> str:
     return hashlib.sha256(_TOKEN_NAMES.sub(_TOKEN_NAME, written)).hexdigest()
 
 
-def violation_of(obj: Object, misses: Iterable[tuple[str, str]], rules: Iterable[Rule] = ()) -> str:
+def violation_of(obj: Object, misses: Iterable[tuple[str, str]], read: Collection[str] = ()) -> str:
     """Return the fingerprint of what is wrong with an object, from (rule, path) of each miss; raises LimitError as `body_digest`.
 
-    Of the metadata those parts count that one of `rules`, which are those missed, looks at.
+    Of the metadata those parts count that the rules missed look at (`parts_read`).
     """
-    metadata, texts = part(obj, "metadata"), [_texts_of(rule) for rule in rules]
-    shown = {
-        **{key: metadata.get(key) for key in ("labels", "finalizers", "ownerReferences")},
-        "annotations": {
-            key: value
-            for key, value in part(metadata, "annotations").items()
-            if key not in (CODE_ANNOTATION, _APPLIED)
-        },
-    }
-    read = {key: shown[key] for key in shown if any(_reads(one, key[:-1]) for one in texts)}
-    listed: list[tuple[str, str, Json]] = [("", "body", body_digest(obj)), ("", "read", read)]
+    metadata, whole = part(obj, "metadata"), None
+    seen = {key: _shown(metadata, key) for key in read}
+    listed: list[tuple[str, str, Json]] = [("", "body", body_digest(obj)), ("", "read", seen)]
     for rule, path in misses:
-        value = _at(obj, path) if path.startswith("/metadata") else None if path else shown
+        value = None
+        if path.startswith("/metadata"):
+            value = _at(obj, path)
+        elif not path:
+            value = whole = whole or {key: _shown(metadata, key) for key in _READABLE}
         listed.append((rule, path, value))
     return fingerprint(listed, ())
+
+
+def parts_read(rules: Iterable[Rule]) -> tuple[str, ...]:
+    """Return the parts of metadata that any of some rules looks at: for `violation_of`, and the same for as long as the rules are."""
+    texts = [_texts_of(rule) for rule in rules]
+    return tuple(key for key in _READABLE if any(_reads(one, key[:-1]) for one in texts))
+
+
+def _shown(metadata: Object, key: str) -> Json:
+    """Return a part of metadata without what carries codes or repeats the object."""
+    if key != "annotations":
+        return metadata.get(key)
+    given = part(metadata, key)
+    return {name: value for name, value in given.items() if name not in _NOT_READ}
 
 
 def _at(obj: Object, path: str) -> Any:

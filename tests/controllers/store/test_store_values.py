@@ -306,3 +306,13 @@ def test_a_namespace_that_is_not_known_is_not_one_without_labels() -> None:
 
     assert found.labels("bare") == {}
     assert found.labels("unknown") is None
+
+
+def test_the_uid_of_a_namespace_is_the_one_that_was_seen_last() -> None:
+    found = Namespaces()
+    assert found.uid("shop") == ""
+    for uid in ("1", "2"):
+        found.put({"metadata": {"name": "shop", "uid": uid}})
+        assert found.uid("shop") == uid
+    found.remove({"metadata": {"name": "shop"}})
+    assert (found.uid("shop"), found.labels("shop")) == ("", None)
