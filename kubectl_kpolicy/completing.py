@@ -65,10 +65,10 @@ def of_names(command: str, words: Sequence[str]) -> list[str]:
 
 def _flags(words: Sequence[str]) -> argparse.Namespace:
     """Return the flags among the words that say which cluster, as whom and where; raises SystemExit for a mistake."""
-    from .cli.flags import add_cluster_flags
+    from .cli.flags import Flags
 
     parser = argparse.ArgumentParser(add_help=False, exit_on_error=False, allow_abbrev=False)
-    add_cluster_flags(parser)
+    Flags(parser).of_cluster()
     try:
         return parser.parse_known_args([*words])[0]
     except argparse.ArgumentError:

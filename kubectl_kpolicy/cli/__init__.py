@@ -1,7 +1,6 @@
 """The commands: how one is imported, given its flags and run; `kubectl_kpolicy.commands` lists them.
 
-A module of a command offers `add_arguments(parser)` and `run(args) -> int`, or `add_parser(subparsers)` where it has more to say than
-its summary or verbs of its own.
+A module of a command offers `add_arguments(flags)` and `run(args) -> int`, which its verbs may have of their own.
 """
 
 from __future__ import annotations

@@ -3,154 +3,83 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-from .flags import request_of
-
-if TYPE_CHECKING:
-    import argparse
+from .flags import UNTOLD, Arguments, Flags, request_of
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its flags; they are upstream's where upstream has them."""
-    parser = sub.add_parser(
-        "apply",
-        description="Apply policies to resources from files or a cluster and show what they decide.",
-        epilog="example: kubectl kpolicy apply policies/ --resource pod.yaml --explain",
-    )
-    parser.add_argument(
-        "policies",
-        nargs="+",
-        metavar="POLICY",
-        help="files, folders, git repositories or URLs; - reads standard input",
-    )
-    add_inputs(parser)
-    _add_outputs(parser)
-    _add_verdicts(parser)
-    _add_cluster(parser)
-    _add_unused(parser)
-    parser.set_defaults(run=run)
-
-
-def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that name what policies meet: resources, exceptions, values, user, context."""
-    add = parser.add_argument
-    add("-r", "--resource", "--resources", dest="resources", action="append", default=[],
-        metavar="PATH", help="files or folders with resources")  # fmt: skip
-    add("--target-resource", "--target-resources", dest="target_resources", action="append",
-        default=[], metavar="PATH", help="target objects of mutate-existing rules")  # fmt: skip
-    add("-i", "--stdin", action="store_true", help="read resources from standard input")
-    add("-s", "--set", action="append", default=[], metavar="A=B,…", help="variables")
-    add("-f", "--values-file", default="", metavar="FILE", help="values file with variables")
-    add("-u", "--userinfo", default="", metavar="FILE", help="file with user, groups and roles")
-    add("--context-file", default="", metavar="FILE", help="file with objects and image data")
-    add("-e", "--exception", "--exceptions", dest="exceptions", action="append", default=[],
-        metavar="PATH", help="policy exceptions")  # fmt: skip
-    add("--exceptions-with-resources", "--exceptions-within-resources", dest="exceptions_with_resources",
-        action="store_true", help="take exceptions from the resource files")  # fmt: skip
-    add(
-        "--exceptions-within-policies",
-        action="store_true",
-        help="take exceptions from the policy files",
-    )
-    add("--json", "--json-paths", dest="json_payload", action="append", default=[],
-        metavar="PATH", help="documents for policies with evaluation mode JSON")  # fmt: skip
-    add("--http-payload", action="append", default=[], metavar="PATH",
-        help="the same for mode HTTP")  # fmt: skip
-    add("--envoy-payload", action="append", default=[], metavar="PATH",
-        help="the same for mode Envoy")  # fmt: skip
-    add("--parameter-resource", dest="parameter_resources", action="append", default=[],
-        metavar="PATH", help="objects that policies take as params")  # fmt: skip
-    add("--crd-paths", "--crd-path", dest="crd_paths", action="append", default=[], metavar="PATH",
-        help="CustomResourceDefinitions of custom kinds")  # fmt: skip
-    add("--validate", choices=("strict", "warn", "ignore"), default="strict",
-        help="how to treat unknown policy fields")  # fmt: skip
-    add("--resolve-values", action="store_true",
-        help="also resolve `{{ … }}` inside values, as Kyverno does")  # fmt: skip
-    add("--seed", default="", help="seed of random(), for repeatable runs")
-
-
-def _add_outputs(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("-o", "--output", default="", metavar="FORMAT|PATH",
-        help="table, wide, json, yaml, name, junit, sarif, github or markdown; or where to write mutated objects")  # fmt: skip
-    add("-t", "--table", action="store_true", help="show results in a table")
-    add("--detailed-results", action="store_true", help="show messages in the table")
-    add("--diff", action="store_true", help="show mutations as a unified diff")
-    add("--explain", action="store_true", help="explain the decision of every rule")
-    add("-w", "--watch", action="store_true", help="run again whenever an input file changes")
-    add("-p", "--policy-report", action="store_true", help="print a policy report")
-    add(
-        "--output-format",
-        choices=("yaml", "json"),
-        default="yaml",
-        help="format of reports and exceptions",
-    )
-    add("--generate-exceptions", action="store_true", help="generate exceptions for failed results")
-    add(
-        "--generated-exception-ttl",
-        default="720h",
-        metavar="DURATION",
-        help="time to live of generated exceptions",
-    )
-    add("--remove-color", action="store_true", help="never use colours")
-
-
-def _add_verdicts(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
-        "--fail-on",
-        choices=("fail", "warn", "error", "none"),
-        default="fail",
-        help="lowest result that sets exit code 1",
-    )
-    add("--audit-warn", action="store_true", help="count failures of audit rules as warnings")
-    add(
-        "--warn-exit-code",
-        type=int,
-        default=0,
-        metavar="N",
-        help="exit code when there are warnings",
-    )
-    add("--warn-no-pass", action="store_true", help="use --warn-exit-code also when nothing passed")
-    add(
-        "--continue-on-fail",
-        action="store_true",
-        help="accepted for compatibility; a failure never stops a run",
-    )
-    add(
-        "--continue-on-error",
-        action="store_true",
-        help="do not fail the run for policies that cannot be loaded",
-    )
-
-
-def _add_cluster(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("-c", "--cluster", action="store_true",
-        help="look at the objects of a cluster, and ask it what policies ask; --resource then also takes names")  # fmt: skip
-    add("-n", "--namespace", default="", help="with --cluster, only objects in this namespace")
-    add("--cluster-wide-resources", action="store_true",
-        help="with --namespace, also cluster-scoped objects")  # fmt: skip
-    add("--kubeconfig", default="", metavar="FILE", help="kubeconfig to use")
-    add("--context", default="", metavar="NAME", help="context of the kubeconfig")
-    add("--registry", action="store_true", help="query image registries, with docker's credentials")
-    add("-b", "--git-branch", default="", metavar="NAME", help="branch of git repositories")
-
-
-def _add_unused(parser: argparse.ArgumentParser) -> None:
-    """Add upstream's flags that have no meaning here."""
-    import argparse
-
-    add = parser.add_argument
+def add_arguments(flags: Flags) -> None:
+    """Add the command's flags; they are upstream's where upstream has them."""
+    flags.parser.description = "Apply policies to resources from files or a cluster and show what they decide."  # fmt: skip
+    flags.example("kubectl kpolicy apply policies/ --resource pod.yaml --explain")
+    flags.add("policies", "files, folders, git repositories or URLs; - reads standard input", nargs="+", metavar="POLICY")  # fmt: skip
+    add_inputs(flags)
+    _add_outputs(flags)
+    _add_verdicts(flags)
+    _add_cluster(flags)
     for name in ("--username", "--password"):
-        add(name, default="", help=argparse.SUPPRESS)
-    add("--concurrent", type=int, default=1, help=argparse.SUPPRESS)
-    add("--batch-size", type=int, default=100, help=argparse.SUPPRESS)
-    add("--show-performance", action="store_true", help=argparse.SUPPRESS)
+        flags.add(name, UNTOLD, default="")
+    flags.add("--concurrent", UNTOLD, type=int, default=1)
+    flags.add("--batch-size", UNTOLD, type=int, default=100)
+    flags.switch("--show-performance", UNTOLD)
 
 
-def run(args: argparse.Namespace) -> int:
+def add_inputs(flags: Flags) -> None:
+    """Add the flags that name what policies meet: resources, exceptions, values, user, context."""
+    flags.many("-r --resource --resources", "PATH", "files or folders with resources", dest="resources")  # fmt: skip
+    flags.many("--target-resource --target-resources", "PATH", "target objects of mutate-existing rules", dest="target_resources")  # fmt: skip
+    flags.switch("-i --stdin", "read resources from standard input")
+    flags.many("-s --set", "A=B,…", "variables")
+    flags.text("-f --values-file", "FILE", "values file with variables")
+    flags.text("-u --userinfo", "FILE", "file with user, groups and roles")
+    flags.text("--context-file", "FILE", "file with objects and image data")
+    flags.many("-e --exception --exceptions", "PATH", "policy exceptions", dest="exceptions")
+    flags.switch("--exceptions-with-resources --exceptions-within-resources", "take exceptions from the resource files", dest="exceptions_with_resources")  # fmt: skip
+    flags.switch("--exceptions-within-policies", "take exceptions from the policy files")
+    flags.many("--json --json-paths", "PATH", "documents for policies with evaluation mode JSON", dest="json_payload")  # fmt: skip
+    flags.many("--http-payload", "PATH", "the same for mode HTTP")
+    flags.many("--envoy-payload", "PATH", "the same for mode Envoy")
+    flags.many("--parameter-resource", "PATH", "objects that policies take as params", dest="parameter_resources")  # fmt: skip
+    flags.many("--crd-paths --crd-path", "PATH", "CustomResourceDefinitions of custom kinds", dest="crd_paths")  # fmt: skip
+    flags.choice("--validate", ("strict", "warn", "ignore"), "how to treat unknown policy fields")
+    flags.switch("--resolve-values", "also resolve `{{ … }}` inside values, as Kyverno does")
+    flags.add("--seed", "seed of random(), for repeatable runs", default="")
+
+
+def _add_outputs(flags: Flags) -> None:
+    flags.text("-o --output", "FORMAT|PATH", "table, wide, json, yaml, name, junit, sarif, github or markdown; or where to write mutated objects")  # fmt: skip
+    flags.switch("-t --table", "show results in a table")
+    flags.switch("--detailed-results", "show messages in the table")
+    flags.switch("--diff", "show mutations as a unified diff")
+    flags.switch("--explain", "explain the decision of every rule")
+    flags.switch("-w --watch", "run again whenever an input file changes")
+    flags.switch("-p --policy-report", "print a policy report")
+    flags.choice("--output-format", ("yaml", "json"), "format of reports and exceptions")
+    flags.switch("--generate-exceptions", "generate exceptions for failed results")
+    flags.text("--generated-exception-ttl", "DURATION", "time to live of generated exceptions", default="720h")  # fmt: skip
+    flags.switch("--remove-color", "never use colours")
+
+
+def _add_verdicts(flags: Flags) -> None:
+    levels = ("fail", "warn", "error", "none")
+    flags.choice("--fail-on", levels, "lowest result that sets exit code 1")
+    flags.switch("--audit-warn", "count failures of audit rules as warnings")
+    flags.text("--warn-exit-code", "N", "exit code when there are warnings", type=int, default=0)
+    flags.switch("--warn-no-pass", "use --warn-exit-code also when nothing passed")
+    flags.switch("--continue-on-fail", "accepted for compatibility; a failure never stops a run")
+    flags.switch("--continue-on-error", "do not fail the run for policies that cannot be loaded")
+
+
+def _add_cluster(flags: Flags) -> None:
+    flags.switch("-c --cluster", "look at the objects of a cluster, and ask it what policies ask; --resource then also takes names")  # fmt: skip
+    flags.add("-n --namespace", "with --cluster, only objects in this namespace", default="")
+    flags.switch("--cluster-wide-resources", "with --namespace, also cluster-scoped objects")
+    flags.text("--kubeconfig", "FILE", "kubeconfig to use")
+    flags.text("--context", "NAME", "context of the kubeconfig")
+    flags.switch("--registry", "query image registries, with docker's credentials")
+    flags.text("-b --git-branch", "NAME", "branch of git repositories")
+
+
+def run(args: Arguments) -> int:
     """Apply the policies, print the results, return the exit code."""
     from kubectl_kpolicy.session.collector import collector_off
 
@@ -167,6 +96,4 @@ def run(args: argparse.Namespace) -> int:
             return run_command(request, sys.stdout, sys.stderr)
         from kubectl_kpolicy.session.rerunning import rerun
 
-        return rerun(
-            lambda: run_command(request, sys.stdout, sys.stderr), request.named, sys.stderr
-        )
+        return rerun(lambda: run_command(request, sys.stdout, sys.stderr), request.named, sys.stderr)  # fmt: skip

@@ -8,45 +8,40 @@ from typing import TYPE_CHECKING
 from engine import vocabulary
 from engine.record import replace
 
-from .flags import cluster_flags, guarded, list_request
-from .verbs import Verbs
+from .flags import Arguments, Flags, Verbs, cluster_flags, guarded, list_request
 
 if TYPE_CHECKING:
-    import argparse
-
     from controllers.kube import Access, Client
     from engine.audit import Checkpoint, Segment
 
     from .selection import ListRequest
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its verbs."""
-    verbs = Verbs(sub, "audit", "kubectl kpolicy audit log --actor alice --since 24h")
-    verbs.parser.usual = "log"
+def add_arguments(flags: Flags) -> None:
+    """Add the command's verbs."""
+    verbs = Verbs(flags, "audit log --actor alice --since 24h", usual="log")
     log = verbs.listing("log", "list records, the newest first", _log, "OBJECT")
-    for flag, text in (("actor", "only records of this actor"), ("object", "only records about this object"), ("since", "only records newer than this")):  # fmt: skip
-        log.add_argument(f"--{flag}", default="", metavar=flag.upper(), help=text)
-    log.add_argument("--verb", "--action", dest="action", default="", metavar="VERB", help="only this action, such as approve, use, revoke")  # fmt: skip
-    log.add_argument("-f", "--follow", dest="watch", action="store_true", help="keep running and print new records")  # fmt: skip
+    log.text("--actor", "ACTOR", "only records of this actor")
+    log.text("--object", "OBJECT", "only records about this object")
+    log.text("--since", "SINCE", "only records newer than this")
+    log.text("--verb --action", "VERB", "only this action, such as approve, use, revoke", dest="action")  # fmt: skip
+    log.switch("-f --follow", "keep running and print new records", dest="watch")
     check = verbs.add("verify", "verify the chain of records; exit with 1 when it was tampered with", _verify)  # fmt: skip
-    check.add_argument("--checkpoint", default="", metavar="SEQ:HASH|FILE", help="head of the chain, as kept elsewhere")  # fmt: skip
-    check.add_argument("-f", "--filename", default="", metavar="FILE", help="check what `audit export` wrote instead of a cluster; - is standard input")  # fmt: skip
-    check.add_argument("--from", dest="least", type=int, default=0, metavar="SEQ", help="report only what is wrong from this record on")  # fmt: skip
-    check.add_argument("--seals", action="store_true", help="also check the seals; needs the right to read the controllers' Secret")  # fmt: skip
-    check.add_argument("--system-namespace", default="kyverno", metavar="NAME", help="where the controllers run (kyverno)")  # fmt: skip
-    check.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
-    check.add_argument("-o", "--output", choices=("table", "json"), default="table", help="output format")  # fmt: skip
+    check.text("--checkpoint", "SEQ:HASH|FILE", "head of the chain, as kept elsewhere")
+    check.text("-f --filename", "FILE", "check what `audit export` wrote instead of a cluster; - is standard input")  # fmt: skip
+    check.text("--from", "SEQ", "report only what is wrong from this record on", dest="least", type=int, default=0)  # fmt: skip
+    check.switch("--seals", "also check the seals; needs the right to read the controllers' Secret")
+    check.text("--system-namespace", "NAME", "where the controllers run (kyverno)", default="kyverno")  # fmt: skip
+    check.replay()
+    check.output("table", "json")
     export = verbs.add("export", "export all records for other systems", _export)
-    export.add_argument("--format", choices=("jsonl", "csv", "cef"), default="jsonl", help="format of the file")  # fmt: skip
-    export.add_argument("--where", default="", metavar="FILTER", help="only records that fit")
-    export.add_argument(
-        "--since", default="", metavar="DURATION", help="only what is newer than this"
-    )
-    export.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
+    export.choice("--format", ("jsonl", "csv", "cef"), "format of the file")
+    export.text("--where", "FILTER", "only records that fit")
+    export.text("--since", "DURATION", "only what is newer than this")
+    export.replay()
 
 
-def _log(args: argparse.Namespace) -> int:
+def _log(args: Arguments) -> int:
     from kubectl_kpolicy.cluster.audit import UNPROVEN
 
     from .lists import run_list
@@ -67,7 +62,7 @@ def _everywhere(flags: ListRequest) -> ListRequest:
 
 
 @guarded
-def _verify(args: argparse.Namespace) -> int:
+def _verify(args: Arguments) -> int:
     from engine.audit import segment_of, verify
     from kubectl_kpolicy.cluster.audit import extent, is_unproven
     from kubectl_kpolicy.output.misuse import Misuse
@@ -135,14 +130,14 @@ _SEALS = "seals, so that whoever may write the segments could have written the w
 _TAIL = "the end, so that a tail that was cut off is not seen (--checkpoint, with a head that was kept elsewhere)"
 
 
-def _extent(args: argparse.Namespace) -> dict[str, list[str]]:
+def _extent(args: Arguments) -> dict[str, list[str]]:
     """Return in words what a verdict rests on, and what it says nothing about."""
     parts = [("the numbers, hashes and links of all records", ""), ("the seals of all segments" if args.seals else "", _SEALS),
              ("the heads that were kept elsewhere" if args.checkpoint else "", _TAIL)]  # fmt: skip
     return {"checked": [done for done, _ in parts if done], "notChecked": [why for done, why in parts if not done]}  # fmt: skip
 
 
-def _seal_key(args: argparse.Namespace) -> bytes:
+def _seal_key(args: Arguments) -> bytes:
     """Return the key of the seals from the Secret that all replicas share; raises KubeError."""
     import hmac
 
@@ -180,7 +175,7 @@ def _checkpoints(text: str) -> list[Checkpoint]:
 
 
 @guarded
-def _export(args: argparse.Namespace) -> int:
+def _export(args: Arguments) -> int:
     from kubectl_kpolicy.cluster.audit import stored
     from kubectl_kpolicy.output.listings import write_rows
     from kubectl_kpolicy.output.reports import cef

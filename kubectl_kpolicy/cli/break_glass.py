@@ -14,11 +14,9 @@ from typing import TYPE_CHECKING, Any
 from engine import vocabulary
 from engine.lang import rfc3339
 
-from .flags import add_cluster_flags, cluster_flags, guarded
+from .flags import Arguments, Flags, cluster_flags, guarded
 
 if TYPE_CHECKING:
-    import argparse
-
     from controllers.kube import Access, Client, Kind
     from engine.model import Object
 
@@ -26,28 +24,28 @@ _SYSTEM = "kyverno"
 _STORED_ONLY = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")  # fmt: skip
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(flags: Flags) -> None:
     """Add the command's flags."""
-    parser.epilog = (
-        'example: kubectl kpolicy break-glass --reason "engine down, nodes cannot join" --yes\n'
-        "\n"
-        "Nothing is enforced afterwards. To restore: kubectl apply --server-side -f BACKUP"
+    flags.example(
+        'kubectl kpolicy break-glass --reason "engine down, nodes cannot join" --yes',
+        "",
+        "Nothing is enforced afterwards. To restore: kubectl apply --server-side -f BACKUP",
     )
-    parser.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
-    parser.add_argument("--yes", action="store_true", help="do it; without it, only print what would be done")  # fmt: skip
-    parser.add_argument("--backup", default="", metavar="FILE", help="where to save what is removed (kpolicy-break-glass-TIME.yaml)")  # fmt: skip
-    add_cluster_flags(parser)
+    flags.reason()
+    flags.yes()
+    flags.text("--backup", "FILE", "where to save what is removed (kpolicy-break-glass-TIME.yaml)")
+    flags.of_cluster()
 
 
 @guarded
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Take the webhooks away and return the exit code."""
     from kubectl_kpolicy.session import cluster
 
     return cluster.with_client(cluster_flags(args), lambda client, access: _break(args, client, access))  # fmt: skip
 
 
-async def _break(args: argparse.Namespace, client: Client, _access: Access) -> int:
+async def _break(args: Arguments, client: Client, _access: Access) -> int:
     found = await _in_the_way(client)
     if not found:
         print("no webhook of kpolicy is in the way", file=sys.stderr)

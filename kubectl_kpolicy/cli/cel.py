@@ -10,71 +10,57 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .trying import add_verbs, refuse, unknown_function
+from .flags import Arguments, Flags, Verbs
+from .jp import indented, refuse, unknown_function
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-EXAMPLES = {
-    "query": "cel query -i bindings.yaml 'object.spec.containers.all(c, has(c.resources))'",
-    "parse": "cel parse 'object.metadata.name == \"web\"'",
-    "function": "cel function indexOf",
-}
+
+def add_arguments(flags: Flags) -> None:
+    """Add the command's verbs."""
+    example = "cel query -i bindings.yaml 'object.spec.containers.all(c, has(c.resources))'"
+    verbs = Verbs(flags, example, title="verbs")
+    query = verbs.add("query", "evaluate expressions on bindings", _query, cluster=False, example=example)  # fmt: skip
+    _add_expressions(query)
+    query.text("-i --input", "FILE", "bindings by name, YAML or JSON, plain or typed; none by default")  # fmt: skip
+    query.choice("-o --output", ("json", "typed"), "plain JSON under a line `# expression`, or typed JSON, one line for each expression")  # fmt: skip
+    parse = verbs.add("parse", "print the syntax tree of expressions", _parse, cluster=False, example="cel parse 'object.metadata.name == \"web\"'")  # fmt: skip
+    _add_expressions(parse)
+    function = verbs.add("function", "print the signatures of functions", _functions, cluster=False, example="cel function indexOf")  # fmt: skip
+    function.add("names", "which functions (all by default)", nargs="*", metavar="NAME")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verbs and their flags."""
-    words = {
-        "query": "evaluate expressions on bindings",
-        "parse": "print the syntax tree of expressions",
-        "function": "print the signatures of functions",
-    }
-    made = add_verbs(parser, words, EXAMPLES)
-    _query_flags(made["query"])
-    _expression_flags(made["parse"])
-    made["function"].add_argument(
-        "names", nargs="*", metavar="NAME", help="which functions (all by default)"
-    )
+def _add_expressions(flags: Flags) -> None:
+    flags.many("-q --query", "FILE", "read expressions from a file, one a line; `-` is standard input (repeatable)")  # fmt: skip
+    flags.add("expressions", nargs="*", metavar="EXPRESSION")
 
 
-def _expression_flags(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("-q", "--query", action="append", default=[], metavar="FILE",
-        help="read expressions from a file, one a line; `-` is standard input (repeatable)")  # fmt: skip
-    parser.add_argument("expressions", nargs="*", metavar="EXPRESSION")
-
-
-def _query_flags(parser: argparse.ArgumentParser) -> None:
-    _expression_flags(parser)
-    parser.add_argument("-i", "--input", default="", metavar="FILE",
-        help="bindings by name, YAML or JSON, plain or typed; none by default")  # fmt: skip
-    parser.add_argument("-o", "--output", choices=("json", "typed"), default="json",
-        help="plain JSON under a line `# expression`, or typed JSON, one line for each expression")  # fmt: skip
-
-
-def run(args: argparse.Namespace) -> int:
-    """Run a verb; 1 where an expression or function is wrong, 2 where standard input is asked for twice."""
-    if args.verb == "function":
-        return _functions(args.names)
-    if args.verb == "query" and args.input == "-" and "-" in args.query:
-        return refuse(
-            "standard input cannot be both the bindings and the expressions",
-            "give one of them as a file",
-            code=2,
-        )
-    expressions = [*_lines(args.query), *args.expressions]
-    if not any(map(str.strip, expressions)):
-        return refuse(
-            "no expression given", "give one as an argument or a file with `-q FILE`", code=2
-        )
-    if args.verb == "query":
-        bindings = _bindings(args.input)
-        if args.output == "typed":
-            for expression in expressions:
-                print(_typed(expression, bindings))
-            return 0
+def _query(args: Arguments) -> int:
+    """Evaluate; 1 where an expression is wrong, 2 where there is none or standard input is asked for twice."""
+    if args.input == "-" and "-" in args.query:
+        return refuse("standard input cannot be both the bindings and the expressions", "give one of them as a file", code=2)  # fmt: skip
+    if not (expressions := _expressions(args)):
+        return 2
+    bindings = _bindings(args.input)
+    if args.output == "json":
         return _each(expressions, lambda expression: _plain(_evaluate(expression, bindings)))
-    return _each(expressions, _tree)
+    for expression in expressions:
+        print(_typed(expression, bindings))
+    return 0
+
+
+def _parse(args: Arguments) -> int:
+    return _each(expressions, _tree) if (expressions := _expressions(args)) else 2
+
+
+def _expressions(args: Arguments) -> list[str]:
+    """Return the expressions of files and words; where there is none say so, and return nothing."""
+    found = [*_lines(args.query), *args.expressions]
+    if any(map(str.strip, found)):
+        return found
+    refuse("no expression given", "give one as an argument or a file with `-q FILE`")
+    return []
 
 
 def _each(expressions: Iterable[str], answer: Callable[[str], str]) -> int:
@@ -132,8 +118,6 @@ def _plain(value: Any) -> str:
     from engine.lang.cel.typed import encode
     from engine.lang.gotext import compact_json
 
-    from .jp import indented
-
     try:
         shown = plain(CelEnv(), value)
     except CelError:
@@ -173,7 +157,7 @@ def _tree(expression: str) -> str:
     return f"{outline(expression)}\n"
 
 
-def _functions(names: Sequence[str]) -> int:
+def _functions(args: Arguments) -> int:
     from engine.lang.cel import signatures
     from engine.lang.cel.macros import MACROS
 
@@ -182,9 +166,9 @@ def _functions(names: Sequence[str]) -> int:
         full = signature.partition("(")[0]
         for name in {full, full.rpartition(".")[2]}:
             known.setdefault(name, []).append((library, signature))
-    if code := unknown_function(names, known, "cel function"):
+    if code := unknown_function(args.names, known, "cel function"):
         return code
-    for name in names or ("",):
+    for name in args.names or ("",):
         listed = known[name] if name else [*(("macro", text) for text in MACROS), *signatures()]
         print("\n".join(f"{library:<12}{signature}" for library, signature in listed))
     return 0

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from kubectl_kpolicy.output.diagnostics import ExitCode, visible
 from kubectl_kpolicy.session import cluster
 
-from .flags import cluster_flags
+from .flags import Arguments, cluster_flags
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping, Sequence
 
     from controllers.kube import Access, Client
@@ -19,9 +18,7 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.output.rows import Row
 
 
-def perform(
-    args: argparse.Namespace, action: str, rows: Sequence[Row], form: Mapping[str, str]
-) -> int:
+def perform(args: Arguments, action: str, rows: Sequence[Row], form: Mapping[str, str]) -> int:
     """Do an action on rows, print what became of each, and return the exit code."""
 
     async def work(client: Client, _access: Access) -> list[Outcome]:

@@ -7,19 +7,9 @@ from typing import TYPE_CHECKING
 
 from engine.vocabulary import SEVERITIES
 
-from .flags import (
-    FORMATS,
-    add_cluster_flags,
-    add_list_flags,
-    guarded,
-    list_request,
-    output_format,
-    request_of,
-)
+from .flags import FORMATS, Arguments, Flags, guarded, list_request, output_format, request_of
 
 if TYPE_CHECKING:
-    import argparse
-
     from kubectl_kpolicy.apply.checking import Checked, CheckRequest
 
     from .selection import ListRequest
@@ -28,32 +18,25 @@ _REPORTS = ("sarif", "junit", "github", "html")
 _WITHOUT_TIME = ("age", "first", "source")
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its flags."""
-    parser = sub.add_parser(
-        "check",
-        epilog="example: kubectl kpolicy check -f deploy/ --fail-on high --baseline known.json\n\n"
-        "A baseline is what `check -o json` or `violations -o json` printed: findings in it fail nothing.",
-    )
-    add = parser.add_argument
-    add("-f", "--filename", action="append", default=[], metavar="FILE|FOLDER|-", help="what to check (repeatable)")  # fmt: skip
-    add("--policies", action="append", default=[], metavar="cluster|PATH", help="the policies of the cluster (the default), or files (repeatable)")  # fmt: skip
-    add("--exceptions", action="append", default=[], metavar="cluster|PATH", help="likewise for exceptions; none by default without a cluster")  # fmt: skip
-    add("--policy", default="*", metavar="NAME", help="only this policy (wildcards)")
-    add("--fail-on", choices=SEVERITIES, default="", help="exit with 1 only for failures of at least this severity (any by default)")  # fmt: skip
-    add(
-        "--baseline", default="", metavar="FILE", help="known findings, which do not fail the check"
-    )
-    add("--all", action="store_true", help="also show passing results and those in the baseline")
-    add("--as-of", default="", metavar="TIME", help="decide as of this instant, RFC 3339 (now by default)")  # fmt: skip
-    add("--values-file", default="", metavar="FILE", help="values file with variables")
-    add("--set", action="append", default=[], metavar="A=B,…", help="variables")
-    add("--userinfo", default="", metavar="FILE", help="file with user, groups and roles")
-    add("--registry", action="store_true", help="with a cluster: query image registries, with docker's credentials")  # fmt: skip
-    add_list_flags(parser)
-    add("-o", "--output", type=_format, default="table", metavar="FORMAT", help=f"{'|'.join((*FORMATS, *_REPORTS))}|jsonpath=TEMPLATE|custom-columns=SPEC")  # fmt: skip
-    add_cluster_flags(parser)
-    parser.set_defaults(run=run)
+def add_arguments(flags: Flags) -> None:
+    """Add the command's flags."""
+    flags.example("kubectl kpolicy check -f deploy/ --fail-on high --baseline known.json", "",
+        "A baseline is what `check -o json` or `violations -o json` printed: findings in it fail nothing.")  # fmt: skip
+    flags.many("-f --filename", "FILE|FOLDER|-", "what to check (repeatable)")
+    flags.many("--policies", "cluster|PATH", "the policies of the cluster (the default), or files (repeatable)")  # fmt: skip
+    flags.many("--exceptions", "cluster|PATH", "likewise for exceptions; none by default without a cluster")  # fmt: skip
+    flags.text("--policy", "NAME", "only this policy (wildcards)", default="*")
+    flags.choice("--fail-on", SEVERITIES, "exit with 1 only for failures of at least this severity (any by default)", default="")  # fmt: skip
+    flags.text("--baseline", "FILE", "known findings, which do not fail the check")
+    flags.switch("--all", "also show passing results and those in the baseline")
+    flags.text("--as-of", "TIME", "decide as of this instant, RFC 3339 (now by default)")
+    flags.text("--values-file", "FILE", "values file with variables")
+    flags.many("--set", "A=B,…", "variables")
+    flags.text("--userinfo", "FILE", "file with user, groups and roles")
+    flags.switch("--registry", "with a cluster: query image registries, with docker's credentials")
+    flags.of_lists()
+    flags.text("-o --output", "FORMAT", f"{'|'.join((*FORMATS, *_REPORTS))}|jsonpath=TEMPLATE|custom-columns=SPEC", type=_format, default="table")  # fmt: skip
+    flags.of_cluster()
 
 
 def _format(text: str) -> str:
@@ -61,7 +44,7 @@ def _format(text: str) -> str:
 
 
 @guarded
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Print what fails and return 1 when something does."""
     from kubectl_kpolicy.apply.checking import FROM_CLUSTER, CheckRequest
 

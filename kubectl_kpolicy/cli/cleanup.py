@@ -8,12 +8,10 @@ from engine.cleanup.holds import HoldState
 from kubectl_kpolicy.output.diagnostics import visible
 
 from .changes import named
-from .flags import guarded, list_request
+from .flags import Arguments, Flags, Verbs, guarded, list_request
 from .selection import is_meant
-from .verbs import Verbs
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
 
     from kubectl_kpolicy.output.rows import Row
@@ -27,31 +25,31 @@ _CHANGES = (
 )
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its verbs."""
-    verbs = Verbs(sub, "cleanup", "kubectl kpolicy cleanup -A --due-in 1h")
+def add_arguments(flags: Flags) -> None:
+    """Add the command's verbs."""
+    verbs = Verbs(flags, "cleanup -A --due-in 1h", usual="list")
     listed = verbs.listing(
         "list", "list scheduled deletions, the next first", _list, _NAMES, beside=True
     )
-    listed.add_argument("--due-in", default="", metavar="DURATION", help="only what is due within this time")  # fmt: skip
-    listed.add_argument("--by", default="", metavar="POLICY", help="only what this policy deletes")
+    listed.text("--due-in", "DURATION", "only what is due within this time")
+    listed.text("--by", "POLICY", "only what this policy deletes")
     verbs.describing("cleanup", _NAMES, named=is_meant)
     verbs.listing("preview", "list the objects that the next run of a cleanup policy would delete, and those it leaves", _preview, "POLICY")  # fmt: skip
     run = verbs.add("run", "delete now what the next run would, with your own rights", _run)
-    run.add_argument("names", nargs="+", metavar=_NAMES, help="which ones")
-    run.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
-    run.add_argument("--yes", action="store_true", help="do it; without it, only print what would be done")  # fmt: skip
-    run.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="change nothing: check here, or on the server")  # fmt: skip
+    run.add("names", "which ones", nargs="+", metavar=_NAMES)
+    run.reason()
+    run.yes()
+    run.dry_run()
     for name, text, action in _CHANGES:
-        parser = verbs.add(name, text, _change(name, action))
-        parser.add_argument("names", nargs="+", metavar=_NAMES, help="which ones")
-        parser.add_argument("--reason", required=True, metavar="TEXT", help="why, for the record")
-        parser.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="change nothing: check here, or on the server")  # fmt: skip
+        change = verbs.add(name, text, _change(name, action))
+        change.add("names", "which ones", nargs="+", metavar=_NAMES)
+        change.reason()
+        change.dry_run()
         if name == "postpone":
-            parser.add_argument("--for", dest="length", default="1h", metavar="DURATION", help="for how long")  # fmt: skip
+            change.text("--for", "DURATION", "for how long", dest="length", default="1h")
 
 
-def _list(args: argparse.Namespace) -> int:
+def _list(args: Arguments) -> int:
     from .lists import run_list
 
     terms = [f"left<{args.due_in}"] if args.due_in else []
@@ -62,24 +60,24 @@ def _list(args: argparse.Namespace) -> int:
 
 
 @guarded
-def _preview(args: argparse.Namespace) -> int:
+def _preview(args: Arguments) -> int:
     from .previewing import preview
 
     return preview(args)
 
 
 @guarded
-def _run(args: argparse.Namespace) -> int:
+def _run(args: Arguments) -> int:
     from .previewing import run
 
     return run(args)
 
 
-def _change(name: str, action: str) -> Callable[[argparse.Namespace], int]:
+def _change(name: str, action: str) -> Callable[[Arguments], int]:
     return guarded(lambda args: _perform(args, name, action))
 
 
-def _perform(args: argparse.Namespace, name: str, action: str) -> int:
+def _perform(args: Arguments, name: str, action: str) -> int:
     from engine.record import replace
     from kubectl_kpolicy.cluster.holding import check_engine
     from kubectl_kpolicy.grants.requests import duration_of

@@ -7,10 +7,8 @@ here ask the same program, so all ways give the same candidates.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import argparse
+from .flags import Arguments, Flags, guarded
 
 HINTS = {
     "bash": "source <(kubectl kpolicy completion bash)",
@@ -62,29 +60,28 @@ Register-ArgumentCompleter -Native -CommandName 'kubectl-kpolicy' -ScriptBlock {
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH, "powershell": POWERSHELL}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(flags: Flags) -> None:
     """Add the command's arguments."""
-    parser.add_argument("shell", choices=(*SCRIPTS, "install"), help="shell to print the script for; `install` writes what is needed into your home")  # fmt: skip
-    parser.add_argument("for_shell", nargs="?", choices=tuple(SCRIPTS), metavar="SHELL", help="with `install`: for this shell ($SHELL by default)")  # fmt: skip
-    parser.add_argument("--bin-dir", default="", metavar="FOLDER", help="with `install`: a folder on the PATH for kubectl's own completion (~/.local/bin)")  # fmt: skip
-    parser.add_argument("--dry-run", choices=("none", "client"), default="none", help="with `install`: only say what would be written")  # fmt: skip
-    parser.epilog = "\n".join(
-        ["use it by:", *(f"  {shell:10}  {line}" for shell, line in HINTS.items()),
-         "", "example: kubectl kpolicy completion install bash"]
-    )  # fmt: skip
+    flags.add("shell", "shell to print the script for; `install` writes what is needed into your home", choices=(*SCRIPTS, "install"))  # fmt: skip
+    flags.add("for_shell", "with `install`: for this shell ($SHELL by default)", nargs="?", choices=tuple(SCRIPTS), metavar="SHELL")  # fmt: skip
+    flags.text("--bin-dir", "FOLDER", "with `install`: a folder on the PATH for kubectl's own completion (~/.local/bin)")  # fmt: skip
+    flags.choice("--dry-run", ("none", "client"), "with `install`: only say what would be written")
+    hints = (f"  {shell:10}  {line}" for shell, line in HINTS.items())
+    flags.parser.epilog = "\n".join(
+        ["use it by:", *hints, "", "example: kubectl kpolicy completion install bash"]
+    )
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Print the script, or install everything."""
     if args.shell == "install":
-        from kubectl_kpolicy.session import cluster
-
-        return cluster.guarded(_install, args)
+        return _install(args)
     sys.stdout.write(SCRIPTS[args.shell])
     return 0
 
 
-def _install(args: argparse.Namespace) -> int:
+@guarded
+def _install(args: Arguments) -> int:
     from kubectl_kpolicy.session.completions import install
 
     return install(args.for_shell or "", args.bin_dir, SCRIPTS, is_tried=args.dry_run == "client")

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-from .verbs import Verbs
-
-if TYPE_CHECKING:
-    import argparse
+from .flags import Arguments, Flags, Verbs
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its verbs."""
-    verbs = Verbs(sub, "config", "kubectl kpolicy config view -o json")
-    verbs.parser.usual = "view"
-    view = verbs.add("view", "print every setting with its value and meaning", _view, cluster=False)  # fmt: skip
-    view.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="output format")  # fmt: skip
+def add_arguments(flags: Flags) -> None:
+    """Add the command's verbs."""
+    verbs = Verbs(flags, "config view -o json", usual="view")
+    view = verbs.add("view", "print every setting with its value and meaning", _view, cluster=False)
+    view.output("table", "json", "yaml")
     verbs.add("locate", "print the path of the file", _locate, cluster=False)
-    verbs.add(
-        "validate", "validate the file; exit with 1 when it is wrong", _validate, cluster=False
-    )
+    verbs.add("validate", "validate the file; exit with 1 when it is wrong", _validate, cluster=False)  # fmt: skip
     verbs.add("init", "create the file, unless there is one", _init, cluster=False)
 
 
-def _view(args: argparse.Namespace) -> int:
+def _view(args: Arguments) -> int:
     from kubectl_kpolicy.output.formats import write_object
     from kubectl_kpolicy.output.table import Column, Table
     from kubectl_kpolicy.session.config import NAMED, SETTINGS, load_config
@@ -58,14 +51,14 @@ def _view(args: argparse.Namespace) -> int:
     return 0
 
 
-def _locate(_args: argparse.Namespace) -> int:
+def _locate(_args: Arguments) -> int:
     from kubectl_kpolicy.session.config import config_path
 
     print(config_path())
     return 0
 
 
-def _validate(_args: argparse.Namespace) -> int:
+def _validate(_args: Arguments) -> int:
     """Check file, saved views and keys; raises EngineError for the first mistake."""
     from engine.errors import EngineError
     from kubectl_kpolicy.actions.catalog import registry
@@ -95,7 +88,7 @@ def _validate(_args: argparse.Namespace) -> int:
     return 0
 
 
-def _init(_args: argparse.Namespace) -> int:
+def _init(_args: Arguments) -> int:
     from engine.errors import EngineError
     from kubectl_kpolicy.session.config import TEMPLATE, config_path
 

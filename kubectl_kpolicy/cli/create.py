@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    import argparse
+from .flags import Arguments, Flags, Verbs
 
+if TYPE_CHECKING:
     from engine.model import Object
 
 EXAMPLES = {
@@ -18,15 +18,13 @@ EXAMPLES = {
     "cluster-role": "create cluster-role scan-nodes --controllers reports-controller -r nodes --verbs list,watch",
 }
 
+_RESULTS = ("pass", "fail", "skip")
 _ABOUT = {"cluster-role": "a ClusterRole that gives controllers more rights"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(flags: Flags) -> None:
     """Add a parser for each kind of file; the flags are upstream's."""
-    from .parsing import add_global_flags
-
-    parser.epilog = f"example: kubectl kpolicy {EXAMPLES['exception']}"
-    kinds = parser.add_subparsers(title="kinds", dest="kind", metavar="KIND", required=True)
+    kinds = Verbs(flags, EXAMPLES["exception"], dest="kind", title="kinds")
     for name, add in (
         ("exception", _exception),
         ("test", _test),
@@ -35,143 +33,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ("cluster-role", _cluster_role),
     ):
         about = _ABOUT.get(name, f"a new {name} file")
-        kind = kinds.add_parser(name, help=about, description=f"Print {about}.",
-            epilog=f"example: kubectl kpolicy {EXAMPLES[name]}")  # fmt: skip
-        add_global_flags(kind, again=True)
-        kind.add_argument(
-            "-o",
-            "--output",
-            default="",
-            metavar="PATH",
-            help="write to this file instead of printing",
-        )
+        kind = kinds.add(name, f"print {about}", cluster=False, example=EXAMPLES[name])
+        kind.text("-o --output", "PATH", "write to this file instead of printing")
         add(kind)
 
 
-def _exception(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("name", metavar="NAME", help="name of the exception")
-    add("-n", "--namespace", default="", help="namespace of the exception")
-    add(
-        "--policy-rules",
-        action="append",
-        default=[],
-        required=True,
-        metavar="POLICY,RULE,…",
-        help="policy and rules to except from",
-    )
-    add(
-        "--any",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE,…",
-        help="resource filter; at least one of these must match",
-    )
-    add(
-        "--all",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE,…",
-        help="resource filter; all of these must match",
-    )
-    add(
-        "-b",
-        "--background",
-        type=_boolean,
-        nargs="?",
-        const=True,
-        default=True,
-        help="also apply in background scans",
-    )
+def _exception(flags: Flags) -> None:
+    flags.add("name", "name of the exception", metavar="NAME")
+    flags.add("-n --namespace", "namespace of the exception", default="")
+    flags.many("--policy-rules", "POLICY,RULE,…", "policy and rules to except from", required=True)
+    flags.many("--any", "KEY=VALUE,…", "resource filter; at least one of these must match")
+    flags.many("--all", "KEY=VALUE,…", "resource filter; all of these must match")
+    flags.add("-b --background", "also apply in background scans", type=_boolean, nargs="?", const=True, default=True)  # fmt: skip
 
 
-def _test(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
-        "name",
-        nargs="?",
-        default="kyverno-test",
-        metavar="NAME",
-        help="name of the test (kyverno-test)",
-    )
-    add("-p", "--policy", action="append", default=[], metavar="PATH", help="files with policies")
-    add(
-        "-r", "--resource", action="append", default=[], metavar="PATH", help="files with resources"
-    )
-    add("-f", "--values-file", default="", metavar="PATH", help="values file with variables")
-    for result in ("pass", "fail", "skip"):
-        add(f"--{result}", action="append", default=[], metavar="POLICY,RULE,RESOURCE[,NS[,KIND]]",
-            help=f"a result that must be {result}")  # fmt: skip
+def _test(flags: Flags) -> None:
+    flags.add("name", "name of the test (kyverno-test)", nargs="?", default="kyverno-test", metavar="NAME")  # fmt: skip
+    flags.many("-p --policy", "PATH", "files with policies")
+    flags.many("-r --resource", "PATH", "files with resources")
+    flags.text("-f --values-file", "PATH", "values file with variables")
+    for result in _RESULTS:
+        flags.many(f"--{result}", "POLICY,RULE,RESOURCE[,NS[,KIND]]", f"a result that must be {result}")  # fmt: skip
 
 
-def _values(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add(
-        "-g",
-        "--global",
-        dest="global_values",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="a value for every policy",
-    )
-    add(
-        "-n",
-        "--ns-selector",
-        action="append",
-        default=[],
-        metavar="NAMESPACE,KEY=VALUE,…",
-        help="labels of a namespace",
-    )
-    add(
-        "--rule",
-        action="append",
-        default=[],
-        metavar="POLICY,RULE,KEY=VALUE,…",
-        help="values for a rule",
-    )
-    add(
-        "--resource",
-        action="append",
-        default=[],
-        metavar="POLICY,RESOURCE,KEY=VALUE,…",
-        help="values for a resource",
-    )
+def _values(flags: Flags) -> None:
+    flags.many("-g --global", "KEY=VALUE", "a value for every policy", dest="global_values")
+    flags.many("-n --ns-selector", "NAMESPACE,KEY=VALUE,…", "labels of a namespace")
+    flags.many("--rule", "POLICY,RULE,KEY=VALUE,…", "values for a rule")
+    flags.many("--resource", "POLICY,RESOURCE,KEY=VALUE,…", "values for a resource")
 
 
-def _user_info(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("-u", "--username", default="", metavar="NAME", help="who asks")
-    add("-g", "--group", action="append", default=[], metavar="NAME", help="a group of the user")
-    add(
-        "-r",
-        "--role",
-        action="append",
-        default=[],
-        metavar="NAMESPACE:NAME",
-        help="a Role bound to the user",
-    )
-    add(
-        "-c",
-        "--cluster-role",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="a ClusterRole bound to the user",
-    )
+def _user_info(flags: Flags) -> None:
+    flags.text("-u --username", "NAME", "who asks")
+    flags.many("-g --group", "NAME", "a group of the user")
+    flags.many("-r --role", "NAMESPACE:NAME", "a Role bound to the user")
+    flags.many("-c --cluster-role", "NAME", "a ClusterRole bound to the user")
 
 
-def _cluster_role(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("name", metavar="NAME", help="name of the ClusterRole")
-    add("--controllers", action="append", metavar="NAME,…",
-        help="controllers that get the rights (background-controller)")  # fmt: skip
-    add(
-        "-g", "--api-groups", action="append", metavar="GROUP,…", help="API groups (the core group)"
-    )
-    add("-r", "--resources", action="append", required=True, metavar="RESOURCE,…",
-        help="resources, by their plural names")  # fmt: skip
-    add("--verbs", action="append", required=True, metavar="VERB,…", help="verbs that are allowed")
+def _cluster_role(flags: Flags) -> None:
+    flags.add("name", "name of the ClusterRole", metavar="NAME")
+    flags.many("--controllers", "NAME,…", "controllers that get the rights (background-controller)", default=None)  # fmt: skip
+    flags.many("-g --api-groups", "GROUP,…", "API groups (the core group)", default=None)
+    flags.many("-r --resources", "RESOURCE,…", "resources, by their plural names", required=True)
+    flags.many("--verbs", "VERB,…", "verbs that are allowed", required=True)
 
 
 def _boolean(text: str) -> bool:
@@ -183,7 +87,7 @@ def _boolean(text: str) -> bool:
 _boolean.__name__ = "truth value"
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Draft the file and print or write it."""
     from kubectl_kpolicy.output.structured import yaml_text
 
@@ -199,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _draft(args: argparse.Namespace) -> Object:
+def _draft(args: Arguments) -> Object:
     from kubectl_kpolicy.session import drafts
 
     match args.kind:
@@ -207,18 +111,9 @@ def _draft(args: argparse.Namespace) -> Object:
             return drafts.exception(args.name, args.namespace, references=args.policy_rules, any_of=args.any, all_of=args.all,
                 background=args.background)  # fmt: skip
         case "test":
-            expected = [
-                (result, text)
-                for result in ("pass", "fail", "skip")
-                for text in getattr(args, result)
-            ]
-            return drafts.test_file(
-                args.name,
-                policies=args.policy,
-                resources=args.resource,
-                values=args.values_file,
-                expected=expected,
-            )
+            expected = [(result, text) for result in _RESULTS for text in getattr(args, result)]
+            return drafts.test_file(args.name, policies=args.policy, resources=args.resource,
+                values=args.values_file, expected=expected)  # fmt: skip
         case "values":
             return drafts.values_file(global_values=args.global_values, namespaces=args.ns_selector, rules=args.rule,
                 resources=args.resource)  # fmt: skip

@@ -4,33 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .flags import add_cluster_flags, add_list_flags, guarded, list_request
+from .flags import Arguments, Flags, guarded, list_request
 
 if TYPE_CHECKING:
-    import argparse
-
     from controllers.kube import Client
     from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.cluster.health import Check
     from kubectl_kpolicy.output.rows import Row
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its flags."""
-    parser = sub.add_parser(
-        "doctor", epilog="example: kubectl kpolicy doctor --fix-commands | sh -x"
-    )
-    add_cluster_flags(parser)
-    add_list_flags(parser)
-    parser.add_argument("--fix-commands", action="store_true", help="print only the commands that fix what is wrong")  # fmt: skip
-    parser.add_argument(
-        "--exit-code", action="store_true", help="exit with 1 when something is wrong"
-    )
-    parser.set_defaults(run=run)
+def add_arguments(flags: Flags) -> None:
+    """Add the command's flags."""
+    flags.example("kubectl kpolicy doctor --fix-commands | sh -x")
+    flags.of_cluster()
+    flags.of_lists()
+    flags.switch("--fix-commands", "print only the commands that fix what is wrong")
+    flags.switch("--exit-code", "exit with 1 when something is wrong")
 
 
 @guarded
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Print the findings, worst first; return 1 only when that was asked for."""
     from engine.record import replace
     from kubectl_kpolicy.cluster.health import checks, rows_of

@@ -7,38 +7,35 @@ from typing import TYPE_CHECKING
 
 from kubectl_kpolicy.output.diagnostics import visible
 
-from .flags import guarded, list_request
-from .verbs import Verbs
+from .flags import Arguments, Flags, Verbs, guarded, list_request
 
 if TYPE_CHECKING:
-    import argparse
-
     from kubectl_kpolicy.output.rows import Row
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its verbs."""
-    verbs = Verbs(sub, "exceptions", "kubectl kpolicy exceptions audit -A -o json")
+def add_arguments(flags: Flags) -> None:
+    """Add the command's verbs."""
+    verbs = Verbs(flags, "exceptions audit -A -o json", usual="list")
     verbs.listing("list", "list exceptions", _list, "NAME", beside=True)
     audit = verbs.listing("audit", "list exceptions that are expired, orphaned, unused, stale, over-broad or endless", _audit, "NAME")  # fmt: skip
-    audit.add_argument("--exit-code", action="store_true", help="exit with 1 when there is any")
-    prune = verbs.add("prune", "delete expired exceptions, or named ones", _prune)  # fmt: skip
-    prune.add_argument("names", nargs="*", metavar="NAME", help="which exceptions (the expired ones by default)")  # fmt: skip
-    prune.add_argument("--yes", action="store_true", help="do it; without it, only print what would be done")  # fmt: skip
-    prune.add_argument("--dry-run", choices=("none", "client", "server"), default="none", help="change nothing: check here, or on the server")  # fmt: skip
+    audit.switch("--exit-code", "exit with 1 when there is any")
+    prune = verbs.add("prune", "delete expired exceptions, or named ones", _prune)
+    prune.add("names", "which exceptions (the expired ones by default)", nargs="*", metavar="NAME")
+    prune.yes()
+    prune.dry_run()
     adopt = verbs.add("adopt", "print the command that turns an exception into a grant", _adopt)
-    adopt.add_argument("name", metavar="NAME", help="the exception")
-    adopt.add_argument("--for", dest="length", default="4h", metavar="DURATION", help="how long it stays in force")  # fmt: skip
+    adopt.add("name", "the exception", metavar="NAME")
+    adopt.text("--for", "DURATION", "how long it stays in force", dest="length", default="4h")
     verbs.describing("exceptions", "NAME")
 
 
-def _list(args: argparse.Namespace) -> int:
+def _list(args: Arguments) -> int:
     from .lists import is_named, run_list
 
     return run_list(list_request(args), "exceptions", lambda row: is_named(row, args.names))
 
 
-def _audit(args: argparse.Namespace) -> int:
+def _audit(args: Arguments) -> int:
     from .lists import is_named, run_list
 
     found: list[Row] = []
@@ -55,7 +52,7 @@ def _audit(args: argparse.Namespace) -> int:
 
 
 @guarded
-def _prune(args: argparse.Namespace) -> int:
+def _prune(args: Arguments) -> int:
     from .lists import check_needs, is_named, listing_of, read_world
     from .selection import missing
 
@@ -90,7 +87,7 @@ def _check_names(lost: list[str]) -> None:
 
 
 @guarded
-def _adopt(args: argparse.Namespace) -> int:
+def _adopt(args: Arguments) -> int:
     """Print a command for each rule and target of the exception; grants are for one of each."""
     import shlex
 

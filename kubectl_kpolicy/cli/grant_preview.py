@@ -13,18 +13,17 @@ from kubectl_kpolicy.grants.commands import GrantRequest, Subject, asked_of
 from kubectl_kpolicy.grants.reach import Reach, placed, reach_of
 from kubectl_kpolicy.session import cluster
 
-from .flags import cluster_flags, list_request, request_of
+from .flags import Arguments, cluster_flags, list_request, request_of
 from .lists import check_needs, listing_of, read_world
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from controllers.kube import Access, Client
     from kubectl_kpolicy.session.targets import Target
 
 
-def show(args: argparse.Namespace) -> int:
+def show(args: Arguments) -> int:
     """Print the reach of what the words ask for; raises EngineError."""
     written = asked_of(request_of(GrantRequest, args))
 
@@ -44,7 +43,7 @@ def show(args: argparse.Namespace) -> int:
     return 0
 
 
-def _judged(args: argparse.Namespace, subject: Subject) -> list[dict[str, str]]:
+def _judged(args: Arguments, subject: Subject) -> list[dict[str, str]]:
     """Return what the engine says that objects from a file fail now: what was denied stands in no report."""
     if not subject.documents:
         return []

@@ -8,8 +8,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from .flags import Arguments, Flags, Unfit, guarded
+
 if TYPE_CHECKING:
-    import argparse
     from pathlib import Path
 
     from controllers.manifests.choice import Choice
@@ -23,58 +24,51 @@ _WHAT = {
 }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(flags: Flags) -> None:
     """Add the command's flags."""
-    parser.epilog = "\n".join([
-        "example: kubectl kpolicy install | kubectl apply --server-side -f -",
+    flags.example(
+        "kubectl kpolicy install | kubectl apply --server-side -f -",
         "",
         "To see what would change: kubectl kpolicy install | kubectl diff -f -",
         "",
         "what there is to install:",
         *(f"  {name:12} {text}" for name, text in _WHAT.items()),
-    ])  # fmt: skip
-    parser.add_argument("what", nargs="?", choices=tuple(_WHAT), default="engine", metavar="WHAT", help="|".join(_WHAT))  # fmt: skip
-    parser.add_argument("name", nargs="?", default="", metavar="NAME", help="name of a sample")
-    _add_choices(parser)
-    only = parser.add_mutually_exclusive_group()
-    only.add_argument("--crds-only", action="store_true", help="only the CRDs, like `install crds`")
-    only.add_argument("--skip-crds", action="store_true", help="everything but the CRDs, like `install controllers`")  # fmt: skip
-    parser.add_argument("--dry-run", choices=("client",), default="client", help="accepted for compatibility; nothing is ever applied")  # fmt: skip
-    parser.add_argument(
-        "-o", "--output", choices=("yaml", "json"), default="yaml", help="output format"
     )
+    flags.add("what", "|".join(_WHAT), nargs="?", choices=tuple(_WHAT), default="engine", metavar="WHAT")  # fmt: skip
+    flags.add("name", "name of a sample", nargs="?", default="", metavar="NAME")
+    _add_choices(flags)
+    only = flags.one_of()
+    only.switch("--crds-only", "only the CRDs, like `install crds`")
+    only.switch("--skip-crds", "everything but the CRDs, like `install controllers`")
+    flags.choice("--dry-run", ("client",), "accepted for compatibility; nothing is ever applied")
+    flags.output("yaml", "json")
 
 
-def _add_choices(parser: argparse.ArgumentParser) -> None:
+def _add_choices(flags: Flags) -> None:
     """Add the flags that say what is installed and how; the Helm chart has a value for each."""
     from controllers.manifests.choice import DEFAULT, words_of
 
     words = words_of()
 
-    def add(flag: str, name: str, *short: str, **more: Any) -> None:
+    def add(names: str, name: str, **more: Any) -> None:
         usual = getattr(DEFAULT, name)
         said = f"{words[name]} ({usual})" if usual else words[name]
-        parser.add_argument(*short, flag, dest=name, default=usual, help=said, **more)
+        flags.add(names, said, dest=name, default=usual, **more)
 
-    add("--namespace", "namespace", "-n")
+    add("-n --namespace", "namespace")
     add("--image", "image")
     add("--replicas", "replicas", type=_count)
     for flag, name in _LISTS.items():
-        parser.add_argument(flag, dest=name, action="append", default=[], metavar=flag[2:].replace("-", "_").upper(), help=f"{words[name]} (repeatable)")  # fmt: skip
+        flags.many(flag, flag[2:].replace("-", "_").upper(), f"{words[name]} (repeatable)", dest=name)  # fmt: skip
     add("--cpu", "cpu", metavar="QUANTITY")
     add("--memory", "memory", metavar="QUANTITY")
     add("--memory-limit", "memory_limit", metavar="QUANTITY")
     add("--priority-class", "priority_class", metavar="NAME")
     for flag, name in _PARTS.items():
-        parser.add_argument(flag, dest=name, action="store_false", help=f"leave out {words[name]}")
+        flags.add(flag, f"leave out {words[name]}", dest=name, action="store_false")
     for flag, name in _ADDED.items():
-        parser.add_argument(flag, dest=name, action="store_true", help=f"add {words[name]}")
-    parser.add_argument(
-        "--reports",
-        choices=("crd", "store"),
-        default="crd",
-        help=f"where to keep reports: as custom resources, or in {words['with_report_store']} (crd)",
-    )
+        flags.switch(flag, f"add {words[name]}", dest=name)
+    flags.choice("--reports", ("crd", "store"), f"where to keep reports: as custom resources, or in {words['with_report_store']} (crd)")  # fmt: skip
     add("--report-storage", "report_storage", metavar="QUANTITY")
     add("--report-database-secret", "report_database_secret", metavar="NAME")
 
@@ -96,18 +90,15 @@ _ADDED = {
 """Flags that bring something that not every cluster takes."""
 
 
-def run(args: argparse.Namespace) -> int:
-    """Print the objects, each after those that it needs."""
+@guarded
+def run(args: Arguments) -> int:
+    """Print the objects, each after those that it needs; raises Misuse."""
     if args.what == "samples":
         return _samples(args.name, args.output)
     if args.name:
         from kubectl_kpolicy.output.misuse import Misuse
-        from kubectl_kpolicy.session import cluster
 
-        def refuse(given: argparse.Namespace) -> int:
-            raise Misuse(f"unexpected argument `{given.name}`", help="only samples have names")
-
-        return cluster.guarded(refuse, args)
+        raise Misuse(f"unexpected argument `{args.name}`", help="only samples have names")
     from controllers.manifests.bundle import guarding, installed
     from controllers.manifests.deploy import is_pinned
 
@@ -121,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _choice(args: argparse.Namespace) -> Choice:
+def _choice(args: Arguments) -> Choice:
     """Return what was chosen; a flag that names none of its fields says so itself."""
     from dataclasses import fields
 
@@ -172,8 +163,6 @@ def write(objects: list[dict[str, object]], form: str) -> None:
 
 
 def _count(text: str) -> int:
-    import argparse
-
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"`{text}` is not a number of one or more")
+        raise Unfit(f"`{text}` is not a number of one or more")
     return int(text)

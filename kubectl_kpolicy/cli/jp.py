@@ -10,59 +10,35 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .trying import add_verbs, refuse, unknown_function
+from .flags import Arguments, Flags, Verbs
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from engine.lang.chance import Chance
 
-EXAMPLES = {
-    "query": "jp query -i pod.yaml 'spec.containers[].image'",
-    "parse": "jp parse 'request.object.metadata.name'",
-    "function": "jp function truncate",
-}
 _INDENT = "  "
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verbs and their flags."""
-    words = {
-        "query": "evaluate expressions on a document",
-        "parse": "print the syntax tree of expressions",
-        "function": "print the signatures of functions",
-    }
-    made = add_verbs(parser, words, EXAMPLES)
-    _query_flags(made["query"])
-    made["parse"].add_argument("-f", "--file", action="append", default=[], metavar="FILE",
-        help="read an expression from a file (repeatable)")  # fmt: skip
-    made["parse"].add_argument("expressions", nargs="*", metavar="EXPRESSION")
-    made["function"].add_argument(
-        "names", nargs="*", metavar="NAME", help="which functions (all by default)"
-    )
+def add_arguments(flags: Flags) -> None:
+    """Add the command's verbs."""
+    example = "jp query -i pod.yaml 'spec.containers[].image'"
+    verbs = Verbs(flags, example, title="verbs")
+    query = verbs.add("query", "evaluate expressions on a document", _query, cluster=False, example=example)  # fmt: skip
+    query.text("-i --input", "FILE", "the document, YAML or JSON; `-` or nothing is standard input")
+    query.many("-q --query", "FILE", "read an expression from a file (repeatable)")
+    query.switch("-c --compact", "print results on one line")
+    query.switch("-u --unquoted", "print strings without quotes")
+    query.add("expressions", nargs="*", metavar="EXPRESSION")
+    parse = verbs.add("parse", "print the syntax tree of expressions", _parse, cluster=False, example="jp parse 'request.object.metadata.name'")  # fmt: skip
+    parse.many("-f --file", "FILE", "read an expression from a file (repeatable)")
+    parse.add("expressions", nargs="*", metavar="EXPRESSION")
+    function = verbs.add("function", "print the signatures of functions", _functions, cluster=False, example="jp function truncate")  # fmt: skip
+    function.add("names", "which functions (all by default)", nargs="*", metavar="NAME")
 
 
-def _query_flags(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    add("-i", "--input", default="", metavar="FILE",
-        help="the document, YAML or JSON; `-` or nothing is standard input")  # fmt: skip
-    add("-q", "--query", action="append", default=[], metavar="FILE",
-        help="read an expression from a file (repeatable)")  # fmt: skip
-    add("-c", "--compact", action="store_true", help="print results on one line")
-    add("-u", "--unquoted", action="store_true", help="print strings without quotes")
-    add("expressions", nargs="*", metavar="EXPRESSION")
-
-
-def run(args: argparse.Namespace) -> int:
-    """Run a verb; 1 where an expression or function is wrong, 2 where standard input is asked for twice."""
-    if args.verb == "function":
-        return _functions(args.names)
-    return _parse(args) if args.verb == "parse" else _query(args)
-
-
-def _query(args: argparse.Namespace) -> int:
+def _query(args: Arguments) -> int:
     from engine.lang import gotext, jmes, yaml
     from engine.lang.jmes.errors import Env
     from engine.lang.jmes.values import held
@@ -85,7 +61,7 @@ def _query(args: argparse.Namespace) -> int:
     return 0
 
 
-def _parse(args: argparse.Namespace) -> int:
+def _parse(args: Arguments) -> int:
     from engine.lang.jmes.outline import outline
 
     for expression in [*_from_files(args.file), *args.expressions] or [_text("-").strip()]:
@@ -94,15 +70,32 @@ def _parse(args: argparse.Namespace) -> int:
     return 0
 
 
-def _functions(names: Sequence[str]) -> int:
+def _functions(args: Arguments) -> int:
     from engine.lang.jmes import functions
 
-    if code := unknown_function(names, functions.table(), "jp function"):
+    if code := unknown_function(args.names, functions.table(), "jp function"):
         return code
-    for name in names or sorted(functions.table()):
+    for name in args.names or sorted(functions.table()):
         function = functions.table()[name]
         print(f"Name: {name}\n  Signature: {function.signature}\n  Note:      {function.note}\n")
     return 0
+
+
+def refuse(message: str, advice: str, *, code: int = 1) -> int:
+    """Print what is wrong and what to do, and return the exit code."""
+    print(f"error: {message}\nhelp: {advice}", file=sys.stderr)
+    return code
+
+
+def unknown_function(names: Sequence[str], known: Mapping[str, object], command: str) -> int:
+    """Refuse the first name that no function has, 0 where all are known; `command` lists them."""
+    wrong = next((name for name in names if name not in known), None)
+    if wrong is None:
+        return 0
+    from kubectl_kpolicy.output.misuse import suggestion
+
+    advice = suggestion(wrong, known, f"`{command}` lists them all")
+    return refuse(f"unknown function `{wrong}`", advice)
 
 
 def indented(text: str) -> str:

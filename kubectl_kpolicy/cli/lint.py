@@ -21,11 +21,12 @@ from engine.record import record, replace
 from kubectl_kpolicy.output.findings import Finding, github_lines, sarif_log
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from engine.lang.yaml import Document
+
+    from .flags import Arguments, Flags
 
     Find = Callable[[str], list["Mistake"] | None]
 
@@ -51,41 +52,17 @@ class Line:
         return f"{self.file}:{self.line}" if self.line else self.file
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(flags: Flags) -> None:
     """Add the command's flags."""
-    parser.epilog = "example: kubectl kpolicy lint policies/ exceptions.yaml"
-    parser.add_argument(
-        "paths",
-        nargs="+",
-        metavar="PATH",
-        help="files, folders, git repositories or URLs; - reads standard input",
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("table", "json", "yaml", "sarif", "github"),
-        default="table",
-        help="output format",
-    )
-    parser.add_argument(
-        "--fix",
-        action="store_true",
-        help="fix unambiguous mistakes in the files: misspelt fields and variables, actions in lower case",
-    )
-    parser.add_argument(
-        "--allow-empty",
-        action="store_true",
-        help="accept files with nothing to check, for use in hooks",
-    )
-    parser.add_argument(
-        "--validate",
-        choices=("strict", "warn", "ignore"),
-        default="strict",
-        help="whether unknown or repeated fields are errors, warnings or ignored",
-    )
+    flags.example("kubectl kpolicy lint policies/ exceptions.yaml")
+    flags.add("paths", "files, folders, git repositories or URLs; - reads standard input", nargs="+", metavar="PATH")  # fmt: skip
+    flags.output("table", "json", "yaml", "sarif", "github")
+    flags.switch("--fix", "fix unambiguous mistakes in the files: misspelt fields and variables, actions in lower case")  # fmt: skip
+    flags.switch("--allow-empty", "accept files with nothing to check, for use in hooks")
+    flags.choice("--validate", ("strict", "warn", "ignore"), "whether unknown or repeated fields are errors, warnings or ignored")  # fmt: skip
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Check every document and print what was found; return 1 where there is an error, 2 where there is nothing to check."""
     from kubectl_kpolicy.output.diagnostics import ExitCode
 
@@ -263,7 +240,7 @@ def _line(
     )
 
 
-def _write(found: Sequence[Line], args: argparse.Namespace) -> None:
+def _write(found: Sequence[Line], args: Arguments) -> None:
     from kubectl_kpolicy.output.structured import json_text, yaml_text
 
     match args.output:

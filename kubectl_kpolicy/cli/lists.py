@@ -16,7 +16,6 @@ from .reading import check_needs, read, read_world
 from .selection import ListRequest, check_words, is_named, missing, selected
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from .reading import Learn
     from .selection import Choice, Named
 
-__all__ = ["add_names", "check_needs", "is_named", "listing_of", "print_rows", "read_world", "run_describe", "run_list", "selected"]  # fmt: skip
+__all__ = ["check_needs", "is_named", "listing_of", "print_rows", "read_world", "run_describe", "run_list", "selected"]  # fmt: skip
 
 
 def listing_of(noun: str) -> Listing:
@@ -137,8 +136,3 @@ def _run_describe(flags: ListRequest, noun: str, named: Named) -> int:
     sys.stdout.write("\n".join(described(row, listing, world, now) for row in rows))
     lost = missing(every, flags.names, named)
     return _report_lost(noun, lost) if lost else ExitCode.DONE
-
-
-def add_names(parser: argparse.ArgumentParser, metavar: str) -> None:
-    """Add the names by which rows are chosen."""
-    parser.add_argument("names", nargs="*", metavar=metavar, help="which ones (all by default)")

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from kubectl_kpolicy import commands
 
+from .flags import Flags
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import ModuleType
@@ -25,25 +27,6 @@ _WORDS = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+""")
 """The words of a command, with what is quoted in them."""
 _QUOTED = re.compile(r"'([^']*)'$")
 """A value at the end of a message of argparse's."""
-_GO_SWITCHES = (
-    "--add_dir_header",
-    "--alsologtostderr",
-    "--logtostderr",
-    "--one_output",
-    "--skip_headers",
-    "--skip_log_headers",
-)
-_GO_VALUES = (
-    "--log_backtrace_at",
-    "--log_dir",
-    "--log_file",
-    "--log_file_max_size",
-    "--stderrthreshold",
-    "--vmodule",
-)
-"""Flags of Go's logging, which each of upstream's commands has: read, and without effect."""
-
-
 _SWITCHES = {"true": True, "1": True, "t": True, "false": False, "0": False, "f": False}
 
 
@@ -131,23 +114,6 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"error: {message}\nhelp: see `{self.prog} --help`\n")
 
 
-class OneContext(argparse.Action):
-    """Takes the one context of a command line; argparse would take the last of several, and nobody would learn which."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,  # noqa: ARG002 - argparse's interface
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,  # noqa: ARG002 - argparse's interface
-    ) -> None:
-        """Take a context, or report the second one."""
-        before = getattr(namespace, self.dest)
-        if before and before != values:
-            raise argparse.ArgumentError(self, f"`{before}` and `{values}` are two contexts; lists take --contexts {before},{values}")  # fmt: skip
-        setattr(namespace, self.dest, values)
-
-
 def _formatter(prog: str) -> argparse.HelpFormatter:
     """Return what lays out help; argparse makes one for each flag, and would load `shutil` to learn the width."""
     return _Formatter(prog, width=commands.columns() - 2)
@@ -224,79 +190,23 @@ def top_parser() -> TopParser:
         epilog=commands.overview(),
         formatter_class=_laid_out,
     )
-    add_global_flags(top)
+    Flags(top).of_every_command()
     top.add_argument("--version", action="store_true", help=dict(commands.OPTIONS)["--version"])
     return top
-
-
-def add_global_flags(parser: argparse.ArgumentParser, *, again: bool = False) -> None:
-    """Add the flags every command has; `again` leaves values that were given before the command in place."""
-
-    def default(value: Any) -> Any:
-        return argparse.SUPPRESS if again else value
-
-    group = parser.add_argument_group("flags of every command")
-    group.add_argument(
-        "--color",
-        choices=commands.COLORS,
-        default=default("auto"),
-        help=commands.EVERYWHERE["--color"],
-    )
-    group.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        default=default(value=False),
-        help=commands.EVERYWHERE["-v, --verbose"],
-    )
-    group.add_argument(
-        "-q",
-        "--quiet",
-        action="store_true",
-        default=default(value=False),
-        help=commands.EVERYWHERE["-q, --quiet"],
-    )
-    group.add_argument(
-        "--non-interactive",
-        action="store_true",
-        default=default(value=False),
-        help=commands.EVERYWHERE["--non-interactive"],
-    )
-    for flag in _GO_SWITCHES:
-        group.add_argument(
-            flag, action="store_true", default=argparse.SUPPRESS, help=argparse.SUPPRESS
-        )
-    for flag in _GO_VALUES:
-        group.add_argument(flag, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
 
 
 def parser_of(name: str) -> tuple[argparse.ArgumentParser, ModuleType]:
     """Return a command's parser with all its flags, and its module."""
     text = commands.COMMANDS.get(name, f"list {name}")
-    of_command = name.replace("-", "_") if name in commands.COMMANDS else "verbs"
+    of_command = name.replace("-", "_") if name in commands.COMMANDS else "flags"
     module = import_module(f".{of_command}", __package__)
     parser: argparse.ArgumentParser = Parser(
         f"{commands.PROGRAM} {name}", description=f"{text[0].upper()}{text[1:]}."
     )
-    add_global_flags(parser, again=True)
-    if name not in commands.COMMANDS:
-        module.add_verbs(_Place(parser), name)
-    elif hasattr(module, "add_arguments"):
-        module.add_arguments(parser)
+    flags = Flags(parser)
+    flags.of_every_command(again=True)
+    if name in commands.COMMANDS:
+        module.add_arguments(flags)
     else:
-        module.add_parser(_Place(parser))
+        module.add_verbs(flags, name)
     return parser, module
-
-
-class _Place:
-    """Stands where argparse's subparsers would: hands out the command's parser, with the words about it filled in."""
-
-    def __init__(self, parser: argparse.ArgumentParser) -> None:
-        self.parser = parser
-
-    def add_parser(self, _name: str, **words: Any) -> argparse.ArgumentParser:
-        """Return the parser; of the keywords, those that are texts about the command count."""
-        for word in ("description", "epilog", "usage", "formatter_class"):
-            if word in words:
-                setattr(self.parser, word, words[word])
-        return self.parser

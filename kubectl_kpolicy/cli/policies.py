@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from .flags import guarded, list_request, request_of
-from .verbs import Verbs
-
-if TYPE_CHECKING:
-    import argparse
+from .flags import Arguments, Flags, Verbs, guarded, list_request, request_of
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its verbs."""
-    verbs = Verbs(sub, "policies", "kubectl kpolicy policies --where 'mode=audit fail>0' -o wide")
+def add_arguments(flags: Flags) -> None:
+    """Add the command's verbs."""
+    verbs = Verbs(flags, "policies --where 'mode=audit fail>0' -o wide", usual="list")
     verbs.listing("list", "list policies with their results", _list, "NAME", beside=True)
     verbs.describing("policies", "NAME")
     test = verbs.add("test", "test objects in files against a policy of the cluster", _test)
-    test.add_argument("name", metavar="NAME", help="which policy (wildcards)")
-    test.add_argument("-f", "--filename", action="append", required=True, metavar="FILE|FOLDER|-", help="the objects (repeatable)")  # fmt: skip
-    test.add_argument("-o", "--output", choices=("table", "wide", "json", "yaml", "name"), default="table", help="output format")  # fmt: skip
+    test.add("name", "which policy (wildcards)", metavar="NAME")
+    test.many("-f --filename", "FILE|FOLDER|-", "the objects (repeatable)", required=True)
+    test.output("table", "wide", "json", "yaml", "name")
 
 
-def _list(args: argparse.Namespace) -> int:
+def _list(args: Arguments) -> int:
     from .lists import is_named, run_list
 
     return run_list(
@@ -31,7 +25,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 @guarded
-def _test(args: argparse.Namespace) -> int:
+def _test(args: Arguments) -> int:
     """Check files against one policy and show passing results as well; exit code 1 where one fails, 6 without such a policy."""
     from engine.lang import wildcard
     from kubectl_kpolicy.output.diagnostics import ExitCode, report

@@ -10,10 +10,9 @@ from kubectl_kpolicy.output.diagnostics import ExitCode, report, visible
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
 
-from .flags import cluster_flags, list_request
+from .flags import Arguments, cluster_flags, list_request
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
@@ -27,7 +26,7 @@ _HEADS = (("GOES", False), ("AT", False), ("KIND", False), ("NS", False), ("NAME
           ("PROPAGATION", True), ("BY", True), ("REASON", False))  # fmt: skip
 
 
-def preview(args: argparse.Namespace) -> int:
+def preview(args: Arguments) -> int:
     """Print a row for each object that what is named is about; raises EngineError."""
     planned = _planned(args)
     if isinstance(planned, ExitCode):
@@ -38,7 +37,7 @@ def preview(args: argparse.Namespace) -> int:
     return ExitCode.DONE
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Delete now what the next run would, under one's own rights; raises EngineError."""
     planned = _planned(args)
     if isinstance(planned, ExitCode):
@@ -67,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _planned(
-    args: argparse.Namespace,
+    args: Arguments,
 ) -> tuple[list[Planned], list[Row], datetime] | ExitCode:
     """Return the plans for what is named, the rows that were meant, and the instant; raises EngineError.
 
@@ -121,7 +120,7 @@ def _words(hold: Hold) -> str:
     return "held back by an annotation that cannot be read" if hold.is_unreadable else state
 
 
-def _print(args: argparse.Namespace, found: Sequence[Planned]) -> None:
+def _print(args: Arguments, found: Sequence[Planned]) -> None:
     from kubectl_kpolicy.cluster.planning import as_object, short
     from kubectl_kpolicy.output.formats import write_list
     from kubectl_kpolicy.output.table import Column, Table
@@ -140,7 +139,7 @@ def _print(args: argparse.Namespace, found: Sequence[Planned]) -> None:
         print("nothing goes: the next run deletes nothing", file=sys.stderr)
 
 
-def _print_data(args: argparse.Namespace, objects: list[Object]) -> None:
+def _print_data(args: Arguments, objects: list[Object]) -> None:
     """Print plans in the formats that lists of rows have."""
     from kubectl_kpolicy.output.rows import Column, Listing, Row
 

@@ -4,34 +4,26 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from .flags import add_cluster_flags, guarded, list_request
-
-if TYPE_CHECKING:
-    import argparse
+from .flags import Arguments, Flags, guarded, list_request
 
 _FINDINGS = ("sarif", "junit", "github")
 _NOUNS = {"violations": "violations", "grants": "grants", "compliance": "policies"}
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its flags."""
-    parser = sub.add_parser(
-        "report",
-        epilog="example: kubectl kpolicy report violations -A --format sarif -O kpolicy.sarif",
-    )
-    parser.add_argument("what", choices=tuple(_NOUNS), nargs="?", default="violations", help="what to report")  # fmt: skip
-    parser.add_argument("--format", choices=("html", "md", "csv", "sarif", "junit", "github"), default="md", help="format of the file")  # fmt: skip
-    parser.add_argument("-O", "--out", default="", metavar="FILE", help="where to write (standard output by default)")  # fmt: skip
-    parser.add_argument("--where", default="", metavar="FILTER", help="only rows that match")
-    parser.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
-    add_cluster_flags(parser)
-    parser.set_defaults(run=run)
+def add_arguments(flags: Flags) -> None:
+    """Add the command's flags."""
+    flags.example("kubectl kpolicy report violations -A --format sarif -O kpolicy.sarif")
+    flags.add("what", "what to report", choices=tuple(_NOUNS), nargs="?", default="violations")
+    flags.choice("--format", ("html", "md", "csv", "sarif", "junit", "github"), "format of the file", default="md")  # fmt: skip
+    flags.text("-O --out", "FILE", "where to write (standard output by default)")
+    flags.text("--where", "FILTER", "only rows that match")
+    flags.replay()
+    flags.of_cluster()
 
 
 @guarded
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Write the report."""
     if args.what != "violations" and args.format in _FINDINGS:
         from kubectl_kpolicy.output.misuse import Misuse

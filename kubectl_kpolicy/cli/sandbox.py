@@ -11,10 +11,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .parsing import add_global_flags
+from .flags import Arguments, Flags, Verbs
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable
 
     from engine.errors import EngineError
@@ -24,63 +23,29 @@ _SECONDS = 30.0
 _OWN = ("lock", "ca.crt")
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command with its verbs."""
-    parser = sub.add_parser(
-        "sandbox",
-        description="Run an API server on this machine to try policies in. It is never a place to keep things.",
-        epilog="example: kubectl kpolicy sandbox up && export KUBECONFIG=$(kubectl kpolicy sandbox kubeconfig)",
-    )
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
-    up = _verb(verbs, "up", "start it, or print where it runs", _up)
-    up.add_argument(
-        "--engine", action="store_true", help="install kpolicy there and run its engine beside it"
-    )
-    _verb(verbs, "down", "stop it; everything in it stays", _down)
-    _verb(
-        verbs,
-        "status",
-        "show whether it runs, where, and its clock; exit with 1 when it does not",
-        _status,
-    )
-    config = _verb(verbs, "kubeconfig", "print the path of its kubeconfig", _kubeconfig)
-    config.add_argument(
-        "--user", default="", metavar="NAME", help="one for this user instead of the administrator"
-    )
-    config.add_argument(
-        "--group",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="group of that user (repeatable)",
-    )
-    _verb(verbs, "reset", "delete everything in it; restart it when it ran", _reset)
-    clock = _verb(verbs, "clock", "print its clock, or move it forward", _clock)
-    clock.add_argument(
-        "forward", nargs="?", default="", metavar="DURATION", help="how far, such as 4h or 90s"
-    )
+def add_arguments(flags: Flags) -> None:
+    """Add the command's verbs."""
+    flags.parser.description = "Run an API server on this machine to try policies in. It is never a place to keep things."  # fmt: skip
+    verbs = Verbs(flags, "sandbox up && export KUBECONFIG=$(kubectl kpolicy sandbox kubeconfig)")
+
+    def add(name: str, text: str, run: Callable[[Arguments], int]) -> Flags:
+        verb = verbs.add(name, text, run, cluster=False)
+        verb.text("--dir", "DIR", f"its folder (default: ${_FOLDER} or one in your home)", type=Path, default=None)  # fmt: skip
+        return verb
+
+    up = add("up", "start it, or print where it runs", _up)
+    up.switch("--engine", "install kpolicy there and run its engine beside it")
+    add("down", "stop it; everything in it stays", _down)
+    add("status", "show whether it runs, where, and its clock; exit with 1 when it does not", _status)  # fmt: skip
+    config = add("kubeconfig", "print the path of its kubeconfig", _kubeconfig)
+    config.text("--user", "NAME", "one for this user instead of the administrator")
+    config.many("--group", "NAME", "group of that user (repeatable)")
+    add("reset", "delete everything in it; restart it when it ran", _reset)
+    clock = add("clock", "print its clock, or move it forward", _clock)
+    clock.add("forward", "how far, such as 4h or 90s", nargs="?", default="", metavar="DURATION")
 
 
-def _verb(
-    verbs: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    text: str,
-    run: Callable[[argparse.Namespace], int],
-) -> argparse.ArgumentParser:
-    parser = verbs.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-    parser.add_argument(
-        "--dir",
-        type=Path,
-        default=None,
-        metavar="DIR",
-        help=f"its folder (default: ${_FOLDER} or one in your home)",
-    )
-    add_global_flags(parser, again=True)
-    parser.set_defaults(run=run)
-    return parser
-
-
-def folder_of(args: argparse.Namespace) -> Path:
+def folder_of(args: Arguments) -> Path:
     """Return the sandbox's folder: as given, by environment, or in the user's state."""
     if args.dir is not None:
         return Path(args.dir).absolute()
@@ -97,7 +62,7 @@ def process_of(folder: Path) -> int | None:
     return holder_of(folder / "lock")
 
 
-def _up(args: argparse.Namespace) -> int:
+def _up(args: Arguments) -> int:
     folder = folder_of(args)
     if process_of(folder) is None:
         _start(folder)
@@ -154,7 +119,7 @@ def _first_line(output: Any) -> bytes:
     return line
 
 
-def _down(args: argparse.Namespace) -> int:
+def _down(args: Arguments) -> int:
     if not _stop(folder_of(args)):
         print("the sandbox does not run")
     else:
@@ -182,7 +147,7 @@ def _stop(folder: Path) -> bool:
     return True
 
 
-def _status(args: argparse.Namespace) -> int:
+def _status(args: Arguments) -> int:
     folder = folder_of(args)
     if process_of(folder) is None:
         print(f"the sandbox in {folder} does not run")
@@ -206,7 +171,7 @@ def _ahead(told: Any) -> str:
     return f"{duration.text(ahead)} ahead" if ahead else "real time"
 
 
-def _kubeconfig(args: argparse.Namespace) -> int:
+def _kubeconfig(args: Arguments) -> int:
     folder = folder_of(args)
     if not args.user:
         if not (folder / "kubeconfig").exists():
@@ -232,7 +197,7 @@ def _write_user(folder: Path, name: str, token: str) -> Path:
     return place
 
 
-def _reset(args: argparse.Namespace) -> int:
+def _reset(args: Arguments) -> int:
     import shutil
 
     folder = folder_of(args)
@@ -253,7 +218,7 @@ def _reset(args: argparse.Namespace) -> int:
     return 0
 
 
-def _clock(args: argparse.Namespace) -> int:
+def _clock(args: Arguments) -> int:
     folder = folder_of(args)
     if args.forward:
         told = _ask(folder, "POST", "/sandbox/clock", {"forward": args.forward})

@@ -3,52 +3,30 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-from .flags import request_of
-
-if TYPE_CHECKING:
-    import argparse
+from .flags import Arguments, Flags, request_of
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its flags."""
-    parser = sub.add_parser(
-        "sign",
-        description="Sign the manifests of a file, with a key or with your identity.",
-        epilog="example: kubectl kpolicy sign -f exception.yaml -k cosign.key -o signed/exception.yaml",
-    )
-    add = parser.add_argument
-    add("-f", "--filename", required=True, metavar="FILE", help="manifests; - reads standard input")
-    add("-k", "--key", default="", metavar="FILE",
-        help="private key; without it the signature is keyless")  # fmt: skip
-    add("-o", "--output", default="", metavar="FILE",
-        help="where to write the result (default: FILE.signed; - is standard output)")  # fmt: skip
-    add("-A", "--append-signature", dest="append", action="store_true",
-        help="keep existing signatures")  # fmt: skip
-    add("-a", "--annotation", action="append", default=[], metavar="KEY=VALUE",
-        help="annotation to add before signing")  # fmt: skip
-    add("--tarball", default="no", metavar="no", help="only `no`, the current form, is written")
-    add("--annotation-domain", default="cosign.sigstore.dev", metavar="DOMAIN",
-        help="prefix of the signature annotations")  # fmt: skip
-    add("--rekor-url", default="", metavar="URL",
-        help="transparency log; with a key, log the signature there")  # fmt: skip
-    add(
-        "--no-tlog-upload",
-        action="store_true",
-        help="with a key, do not upload to the transparency log",
-    )
-    add("--identity-token", default="", metavar="TOKEN",
-        help="identity for keyless signing (default: SIGSTORE_ID_TOKEN, CI job, browser)")  # fmt: skip
-    add("--trusted-root", default="", metavar="FILE", help="keys of a private Sigstore instance")
-    add("--trust-config", default="", metavar="FILE",
-        help="keys and addresses of a private Sigstore instance")  # fmt: skip
-    add("--timeout", type=float, default=120.0, metavar="SECONDS",
-        help="time out requests to other services after this long")  # fmt: skip
-    parser.set_defaults(run=run)
+def add_arguments(flags: Flags) -> None:
+    """Add the command's flags."""
+    flags.parser.description = "Sign the manifests of a file, with a key or with your identity."
+    flags.example("kubectl kpolicy sign -f exception.yaml -k cosign.key -o signed/exception.yaml")
+    flags.text("-f --filename", "FILE", "manifests; - reads standard input", required=True)
+    flags.text("-k --key", "FILE", "private key; without it the signature is keyless")
+    flags.text("-o --output", "FILE", "where to write the result (default: FILE.signed; - is standard output)")  # fmt: skip
+    flags.switch("-A --append-signature", "keep existing signatures", dest="append")
+    flags.many("-a --annotation", "KEY=VALUE", "annotation to add before signing")
+    flags.text("--tarball", "no", "only `no`, the current form, is written", default="no")
+    flags.text("--annotation-domain", "DOMAIN", "prefix of the signature annotations", default="cosign.sigstore.dev")  # fmt: skip
+    flags.text("--rekor-url", "URL", "transparency log; with a key, log the signature there")
+    flags.switch("--no-tlog-upload", "with a key, do not upload to the transparency log")
+    flags.text("--identity-token", "TOKEN", "identity for keyless signing (default: SIGSTORE_ID_TOKEN, CI job, browser)")  # fmt: skip
+    flags.text("--trusted-root", "FILE", "keys of a private Sigstore instance")
+    flags.text("--trust-config", "FILE", "keys and addresses of a private Sigstore instance")
+    flags.text("--timeout", "SECONDS", "time out requests to other services after this long", type=float, default=120.0)  # fmt: skip
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Sign the file; return 0, 1 when it could not be signed, 2 for wrong use."""
     from engine.errors import DocumentError, EngineError
     from kubectl_kpolicy.signing.errors import UsageError

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from engine import vocabulary
 
-if TYPE_CHECKING:
-    import argparse
+from .flags import UNTOLD, Arguments, Flags
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its flags."""
-    parser = sub.add_parser(
-        "spec", epilog="example: kubectl kpolicy spec -o json | jq '.commands | keys'"
-    )
-    parser.add_argument("-o", "--output", choices=("json", "yaml"), default="json", help="output format")  # fmt: skip
-    parser.set_defaults(run=run)
+def add_arguments(flags: Flags) -> None:
+    """Add the command's flags."""
+    flags.example("kubectl kpolicy spec -o json | jq '.commands | keys'")
+    flags.output("json", "yaml")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Print the specification."""
     from kubectl_kpolicy.output.formats import write_object
 
@@ -51,15 +48,13 @@ def specification() -> dict[str, Any]:
 
 
 def _described(parser: argparse.ArgumentParser, text: str) -> dict[str, Any]:
-    import argparse
-
     verbs: dict[str, Any] = {}
     flags: dict[str, Any] = {}
     words: list[dict[str, Any]] = []
     for action in parser._actions:  # noqa: SLF001 - argparse shows its parts nowhere else
         if isinstance(action.choices, dict):
             verbs = {name: _described(one, one.description or "") for name, one in action.choices.items()}  # fmt: skip
-        elif action.option_strings and action.help != argparse.SUPPRESS:
+        elif action.option_strings and action.help != UNTOLD:
             flags[_name(action)] = _flag(action)
         elif not action.option_strings:
             words.append(_word(action))
@@ -91,8 +86,6 @@ def _word(action: argparse.Action) -> dict[str, Any]:
 
 
 def _flag(action: argparse.Action) -> dict[str, Any]:
-    import argparse
-
     made: dict[str, Any] = {"help": action.help or "", "takesValue": action.nargs != 0}
     others = [text for text in action.option_strings if text != _name(action)]
     if short := [text for text in others if not text.startswith("--")]:

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING
 
 from engine import vocabulary
 from engine.errors import EngineError
 
-from .flags import add_cluster_flags, guarded, list_request
-
-if TYPE_CHECKING:
-    import argparse
+from .flags import Arguments, Flags, guarded, list_request
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its flags."""
-    parser = sub.add_parser(
-        "status", epilog="example: kubectl kpolicy status --exit-code --fail-on high"
-    )
-    add_cluster_flags(parser)
-    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="output format")  # fmt: skip
-    parser.add_argument("--exit-code", action="store_true", help="exit with 1 when anything fails")
-    parser.add_argument("--fail-on", choices=vocabulary.SEVERITIES, default="", help="with --exit-code, only for this severity or higher")  # fmt: skip
-    parser.add_argument("--replay", default="", metavar="FILE", help="read a recording instead of a cluster")  # fmt: skip
-    parser.set_defaults(run=run)
+def add_arguments(flags: Flags) -> None:
+    """Add the command's flags."""
+    flags.example("kubectl kpolicy status --exit-code --fail-on high")
+    flags.of_cluster()
+    flags.output("table", "json", "yaml")
+    flags.switch("--exit-code", "exit with 1 when anything fails")
+    flags.choice("--fail-on", vocabulary.SEVERITIES, "with --exit-code, only for this severity or higher", default="")  # fmt: skip
+    flags.replay()
 
 
 @guarded
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Print the numbers; return 1 only when that was asked for."""
     from engine.record import replace
     from kubectl_kpolicy.actions.screens import SCREENS
@@ -72,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     return _verdict(args, world)
 
 
-def _place(args: argparse.Namespace) -> str:
+def _place(args: Arguments) -> str:
     """Return the flags with which other commands look at the cluster and the place that was counted."""
     flags = ("kubeconfig", "context", "cluster", "user", "namespace", "replay")
     given = [f" --{name} {shlex.quote(value)}" for name in flags if (value := getattr(args, name))]
@@ -81,7 +74,7 @@ def _place(args: argparse.Namespace) -> str:
     return ("" if args.namespace else " -A") + "".join(given)
 
 
-def _verdict(args: argparse.Namespace, world: object) -> int:
+def _verdict(args: Arguments, world: object) -> int:
     from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.cluster.violations import all_rows, is_failure
     from kubectl_kpolicy.output.rows import severity_rank

@@ -3,66 +3,33 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-from .flags import request_of
-
-if TYPE_CHECKING:
-    import argparse
+from .flags import Arguments, Flags, request_of
 
 FORMATS = ("table", "json", "yaml", "markdown", "junit")
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its flags."""
-    parser = sub.add_parser(
-        "test",
-        description="Run the test files (kyverno-test.yaml) below the given paths, without a cluster.",
-        epilog="example: kubectl kpolicy test . --fail-only",
-    )
-    add = parser.add_argument
-    add(
-        "paths",
-        nargs="*",
-        default=["."],
-        metavar="PATH",
-        help="test files, or folders or git repositories to search",
-    )
-    add("-f", "--file-name", default="kyverno-test.yaml", help="name of test files in folders")
-    add("-t", "--test-case-selector", default="", metavar="policy=P,rule=R,resource=N",
-        help="check only matching results; names take wildcards")  # fmt: skip
-    add(
-        "-o",
-        "--output",
-        "--output-format",
-        choices=FORMATS,
-        default="table",
-        metavar="FORMAT",
-        help=f"format of the results: {', '.join(FORMATS)}",
-    )
-    add("--fail-only", action="store_true", help="show failed results only")
-    add("--detailed-results", action="store_true", help="show messages")
-    add("--remove-color", action="store_true", help="never use colours")
-    add("--require-tests", action="store_true", help="fail when no test was found")
-    add("--strict", action="store_true",
-        help="also fail when no rule answers where pass, fail, warn or error is expected")  # fmt: skip
-    add("-b", "--git-branch", default="", metavar="NAME", help="branch of git repositories")
-    add("--resolve-values", action="store_true",
-        help="also resolve `{{ … }}` inside values, as Kyverno does")  # fmt: skip
-    add(
-        "-j",
-        "--jobs",
-        type=int,
-        default=0,
-        metavar="N",
-        help="number of processes (one per processor); the output keeps its order",
-    )
-    add("-w", "--watch", action="store_true", help="run again whenever a file changes")
-    add("--registry", action="store_true", help="query image registries, with docker's credentials")
-    parser.set_defaults(run=run)
+def add_arguments(flags: Flags) -> None:
+    """Add the command's flags."""
+    flags.parser.description = "Run the test files (kyverno-test.yaml) below the given paths, without a cluster."  # fmt: skip
+    flags.example("kubectl kpolicy test . --fail-only")
+    flags.add("paths", "test files, or folders or git repositories to search", nargs="*", default=["."], metavar="PATH")  # fmt: skip
+    flags.add("-f --file-name", "name of test files in folders", default="kyverno-test.yaml")
+    flags.text("-t --test-case-selector", "policy=P,rule=R,resource=N", "check only matching results; names take wildcards")  # fmt: skip
+    flags.choice("-o --output --output-format", FORMATS, f"format of the results: {', '.join(FORMATS)}", metavar="FORMAT")  # fmt: skip
+    flags.switch("--fail-only", "show failed results only")
+    flags.switch("--detailed-results", "show messages")
+    flags.switch("--remove-color", "never use colours")
+    flags.switch("--require-tests", "fail when no test was found")
+    flags.switch("--strict", "also fail when no rule answers where pass, fail, warn or error is expected")  # fmt: skip
+    flags.text("-b --git-branch", "NAME", "branch of git repositories")
+    flags.switch("--resolve-values", "also resolve `{{ … }}` inside values, as Kyverno does")
+    flags.text("-j --jobs", "N", "number of processes (one per processor); the output keeps its order", type=int, default=0)  # fmt: skip
+    flags.switch("-w --watch", "run again whenever a file changes")
+    flags.switch("--registry", "query image registries, with docker's credentials")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Run the tests, print the results, return the exit code."""
     from kubectl_kpolicy.testing.session import TestRequest, run_command
 

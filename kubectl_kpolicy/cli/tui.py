@@ -8,43 +8,34 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import EngineError
 from kubectl_kpolicy.output.misuse import Misuse
 
-from .flags import add_cluster_flags, add_contexts, guarded, request_of
+from .flags import Arguments, Flags, guarded, request_of
 
 if TYPE_CHECKING:
-    import argparse
-
     from kubectl_kpolicy.tui.start import ConsoleRequest
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its flags."""
+def add_arguments(flags: Flags) -> None:
+    """Add the command's flags."""
     from kubectl_kpolicy.session.config import THEMES
 
-    parser = sub.add_parser(
-        "tui", epilog="example: kubectl kpolicy tui violations --where 'sev>=high' --read-only"
-    )
-    parser.add_argument("screen", nargs="?", default="", metavar="SCREEN", help="screen or its alias, such as pulse, v, grants")  # fmt: skip
-    parser.add_argument("--where", default="", metavar="FILTER", help="filter for that screen")
-    parser.add_argument(
-        "--read-only", action="store_true", help="start read-only; `:write` ends that"
-    )
-    parser.add_argument("--write", action="store_true", help="start writable, in production, too")  # fmt: skip
-    parser.add_argument(
-        "--theme", default="", metavar="NAME", choices=THEMES, help=", ".join(THEMES)
-    )
-    parser.add_argument("--ascii", action="store_true", help="plain ASCII instead of symbols")
-    parser.add_argument("--record", default="", metavar="FILE", help="record the session, for --replay")  # fmt: skip
-    parser.add_argument("--replay", default="", metavar="FILE", help="show a recording instead of a cluster")  # fmt: skip
-    parser.add_argument("--at", default="", metavar="TIME", help="show the recording as of this instant (its end by default)")  # fmt: skip
-    parser.add_argument("--serve", nargs="?", const="127.0.0.1:8000", default="", metavar="ADDRESS", help="show the console in a browser, on this address")  # fmt: skip
-    parser.add_argument("--allow-remote", action="store_true", help="let --serve listen where others can reach it")  # fmt: skip
-    add_cluster_flags(parser)
-    add_contexts(parser)
-    parser.set_defaults(run=run)
+    flags.example("kubectl kpolicy tui violations --where 'sev>=high' --read-only")
+    flags.add("screen", "screen or its alias, such as pulse, v, grants", nargs="?", default="", metavar="SCREEN")  # fmt: skip
+    flags.text("--where", "FILTER", "filter for that screen")
+    flags.switch("--read-only", "start read-only; `:write` ends that")
+    flags.switch("--write", "start writable, in production, too")
+    flags.text("--theme", "NAME", ", ".join(THEMES), choices=THEMES)
+    flags.switch("--ascii", "plain ASCII instead of symbols")
+    flags.text("--record", "FILE", "record the session, for --replay")
+    flags.text("--replay", "FILE", "show a recording instead of a cluster")
+    flags.text("--at", "TIME", "show the recording as of this instant (its end by default)")
+    flags.text("--serve", "ADDRESS", "show the console in a browser, on this address", nargs="?", const="127.0.0.1:8000")  # fmt: skip
+    flags.switch("--allow-remote", "let --serve listen where others can reach it")
+    flags.of_cluster()
+    flags.contexts()
 
 
 @guarded
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Open the console and return when it is closed."""
     try:
         from kubectl_kpolicy.tui import serving, start

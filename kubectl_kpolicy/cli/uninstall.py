@@ -10,49 +10,38 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from .flags import add_cluster_flags, cluster_flags
+from .flags import Arguments, Flags, cluster_flags, guarded
 from .install import write
 
 if TYPE_CHECKING:
-    import argparse
-
     from controllers.kube import Access, Client
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(flags: Flags) -> None:
     """Add the command's flags."""
-    parser.epilog = (
-        "example: kubectl kpolicy uninstall --apply\n"
-        "\n"
-        "Without --apply: kubectl kpolicy uninstall | kubectl delete --ignore-not-found -f -\n"
-        "--crds also deletes every policy, exception and report.\n"
-        "--unchecked also names Kyverno's own webhooks and roles, because their names are the same."
+    flags.example(
+        "kubectl kpolicy uninstall --apply",
+        "",
+        "Without --apply: kubectl kpolicy uninstall | kubectl delete --ignore-not-found -f -",
+        "--crds also deletes every policy, exception and report.",
+        "--unchecked also names Kyverno's own webhooks and roles, because their names are the same.",
     )
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--apply", action="store_true", help="remove it; what is not kpolicy's stays")
-    how.add_argument(
-        "--unchecked", action="store_true", help="print every name, without asking the cluster"
-    )
-    parser.add_argument(
-        "--crds",
-        action="store_true",
-        help="also the CRDs, and with them every object of these kinds",
-    )
-    parser.add_argument(
-        "-o", "--output", choices=("yaml", "json"), default="yaml", help="output format"
-    )
-    add_cluster_flags(parser)
+    how = flags.one_of()
+    how.switch("--apply", "remove it; what is not kpolicy's stays")
+    how.switch("--unchecked", "print every name, without asking the cluster")
+    flags.switch("--crds", "also the CRDs, and with them every object of these kinds")
+    flags.output("yaml", "json")
+    flags.of_cluster()
 
 
-def run(args: argparse.Namespace) -> int:
+@guarded
+def run(args: Arguments) -> int:
     """Print the objects to delete, in order, or delete them."""
     from controllers.manifests.bundle import removed
     from controllers.manifests.choice import NAMESPACE, Choice
 
     choice = Choice(
-        args.namespace or NAMESPACE,
-        with_kinds=args.crds,
-        with_service_monitor=not args.unchecked,
+        args.namespace or NAMESPACE, with_kinds=args.crds, with_service_monitor=not args.unchecked
     )
     objects = removed(choice)
     if args.unchecked:
@@ -61,19 +50,16 @@ def run(args: argparse.Namespace) -> int:
     from controllers.manifests import removal
     from kubectl_kpolicy.session import cluster
 
-    def reach(args: argparse.Namespace) -> int:
-        async def work(client: Client, _access: Access) -> list[dict[str, Any]]:
-            found = await removal.ours(client, objects, _stays)
-            if args.apply:
-                await removal.remove(client, found, print, _stays)
-            return [one for one, _, _ in found]
+    async def work(client: Client, _access: Access) -> list[dict[str, Any]]:
+        found = await removal.ours(client, objects, _stays)
+        if args.apply:
+            await removal.remove(client, found, print, _stays)
+        return [one for one, _, _ in found]
 
-        found = cluster.with_client(cluster_flags(args), work)
-        if not args.apply:
-            write(found, args.output)
-        return 0
-
-    return cluster.guarded(reach, args)
+    found = cluster.with_client(cluster_flags(args), work)
+    if not args.apply:
+        write(found, args.output)
+    return 0
 
 
 def _stays(text: str) -> None:

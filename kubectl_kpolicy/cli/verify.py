@@ -3,49 +3,33 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
-from .flags import request_of
-
-if TYPE_CHECKING:
-    import argparse
+from .flags import Arguments, Flags, request_of
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its flags."""
-    parser = sub.add_parser(
-        "verify",
-        description="Verify the signatures of the manifests in a file. All named signers must have signed.",
-        epilog="example: kubectl kpolicy verify -f exception.yaml.signed -k cosign.pub",
+def add_arguments(flags: Flags) -> None:
+    """Add the command's flags."""
+    flags.parser.description = "Verify the signatures of the manifests in a file. All named signers must have signed."  # fmt: skip
+    flags.example("kubectl kpolicy verify -f exception.yaml.signed -k cosign.pub")
+    flags.text("-f --filename", "FILE", "manifests; - reads standard input", required=True)
+    flags.many("-k --key", "FILE", "public key of a signer")
+    flags.text("--certificate", "FILE", "certificate of a signer")
+    flags.text("--certificate-chain", "FILE", "intermediates and root of the signer's certificate")
+    flags.text(
+        "--certificate-identity", "NAME", "keyless signer: e-mail or address, with wildcards"
     )
-    add = parser.add_argument
-    add("-f", "--filename", required=True, metavar="FILE", help="manifests; - reads standard input")
-    add("-k", "--key", action="append", default=[], metavar="FILE", help="public key of a signer")
-    add("--certificate", default="", metavar="FILE", help="certificate of a signer")
-    add("--certificate-chain", default="", metavar="FILE",
-        help="intermediates and root of the signer's certificate")  # fmt: skip
-    add("--certificate-identity", default="", metavar="NAME",
-        help="keyless signer: e-mail or address, with wildcards")  # fmt: skip
-    add("--certificate-identity-regexp", default="", metavar="REGEXP",
-        help="keyless signer, as a regular expression")  # fmt: skip
-    add("--certificate-oidc-issuer", default="", metavar="URL",
-        help="OIDC issuer of the keyless signer, with wildcards")  # fmt: skip
-    add("--certificate-oidc-issuer-regexp", default="", metavar="REGEXP",
-        help="OIDC issuer of the keyless signer, as a regular expression")  # fmt: skip
-    add("--trusted-root", default="", metavar="FILE", help="keys of a private Sigstore instance")
-    add("--trust-config", default="", metavar="FILE",
-        help="keys and addresses of a private Sigstore instance")  # fmt: skip
-    add("--ignore-sct", action="store_true",
-        help="accept certificates without a signed certificate timestamp")  # fmt: skip
-    add("--ignore-tlog", action="store_true",
-        help="do not require a log entry; certificates must then be valid now")  # fmt: skip
-    add("--annotation-domain", default="cosign.sigstore.dev", metavar="DOMAIN",
-        help="prefix of the signature annotations")  # fmt: skip
-    add("-o", "--output", choices=("text", "json"), default="text", help="output format")
-    parser.set_defaults(run=run)
+    flags.text("--certificate-identity-regexp", "REGEXP", "keyless signer, as a regular expression")
+    flags.text("--certificate-oidc-issuer", "URL", "OIDC issuer of the keyless signer, with wildcards")  # fmt: skip
+    flags.text("--certificate-oidc-issuer-regexp", "REGEXP", "OIDC issuer of the keyless signer, as a regular expression")  # fmt: skip
+    flags.text("--trusted-root", "FILE", "keys of a private Sigstore instance")
+    flags.text("--trust-config", "FILE", "keys and addresses of a private Sigstore instance")
+    flags.switch("--ignore-sct", "accept certificates without a signed certificate timestamp")
+    flags.switch("--ignore-tlog", "do not require a log entry; certificates must then be valid now")
+    flags.text("--annotation-domain", "DOMAIN", "prefix of the signature annotations", default="cosign.sigstore.dev")  # fmt: skip
+    flags.output("text", "json")
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Verify every document; return 0 when all verify, 1 when one does not, 2 for wrong use."""
     from engine.errors import EngineError
     from kubectl_kpolicy.signing.session import VerifyRequest, print_answers, verify_file

@@ -7,35 +7,22 @@ import sys
 # `typing` is not loaded to print a version
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from typing import Any
 
     from controllers.kube import Access, Client
 
+    from .flags import Arguments, Flags
+
 VERSION = "0.1.0"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(flags: Flags) -> None:
     """Add the command's flags."""
-    parser.epilog = "example: kubectl kpolicy version -o json"
-    parser.add_argument(
-        "-o",
-        "--output",
-        choices=("text", "json", "yaml"),
-        default="text",
-        help="output format",
-    )
-    parser.add_argument(
-        "--client",
-        action="store_true",
-        help="only this program's version, which is the default",
-    )
-    parser.add_argument(
-        "--all", action="store_true", help="also the cluster's version and whose engine it runs"
-    )
-    from .flags import add_cluster_flags
-
-    add_cluster_flags(parser)
+    flags.example("kubectl kpolicy version -o json")
+    flags.output("text", "json", "yaml")
+    flags.switch("--client", "only this program's version, which is the default")
+    flags.switch("--all", "also the cluster's version and whose engine it runs")
+    flags.of_cluster()
 
 
 def show() -> int:
@@ -44,7 +31,7 @@ def show() -> int:
     return 0
 
 
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Print the version, and that of the cluster and its engine where they can be had; a cluster that is away is no failure."""
     client = {
         "version": VERSION,
@@ -67,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _of_cluster(args: argparse.Namespace) -> dict[str, Any]:
+def _of_cluster(args: Arguments) -> dict[str, Any]:
     """Return what a cluster says of itself, nothing where it is away, which is said on standard error and is no failure."""
     from engine.errors import EngineError
     from kubectl_kpolicy.output.diagnostics import report

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .flags import guarded, list_request
-from .verbs import Verbs
+from .flags import Arguments, Flags, Verbs, guarded, list_request
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Sequence
 
     from kubectl_kpolicy.output.rows import Row
@@ -20,30 +18,26 @@ _FAILING = "results.result!=pass,results.result!=skip"
 """What every failing result has, as a field selector of reports."""
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its verbs."""
-    verbs = Verbs(sub, "violations", "kubectl kpolicy violations -A --where 'sev>=high age<1h' -o json")  # fmt: skip
-    for name, text, run in (
-        ("list", "list failed results", _list),
-        ("watch", "list failed results and print changes", _list),
+def add_arguments(flags: Flags) -> None:
+    """Add the command's verbs."""
+    verbs = Verbs(flags, "violations -A --where 'sev>=high age<1h' -o json", usual="list")
+    for name, text in (
+        ("list", "list failed results"),
+        ("watch", "list failed results and print changes"),
     ):
-        parser = verbs.listing(name, text, run, _NAMES, beside=name == "list")
-        parser.add_argument("--all", action="store_true", help="also passing and skipped results")
-        parser.add_argument("--severity", default="", metavar="S[,S]", help="only these severities")
-        parser.add_argument("--result", default="", metavar="R[,R]", help="only these results")
-        parser.add_argument("--kind", default="", metavar="KIND", help="only objects of this kind")
-        parser.add_argument("--owner", default="", metavar="KIND/NAME", help="only objects owned by this one, directly or not")  # fmt: skip
-        parser.add_argument(
-            "--since", default="", metavar="DURATION", help="only what is newer than this"
-        )
-        parser.add_argument(
-            "--blocks", action="store_true", help="denied requests instead of results"
-        )
+        listed = verbs.listing(name, text, _list, _NAMES, beside=name == "list")
+        listed.switch("--all", "also passing and skipped results")
+        listed.text("--severity", "S[,S]", "only these severities")
+        listed.text("--result", "R[,R]", "only these results")
+        listed.text("--kind", "KIND", "only objects of this kind")
+        listed.text("--owner", "KIND/NAME", "only objects owned by this one, directly or not")
+        listed.text("--since", "DURATION", "only what is newer than this")
+        listed.switch("--blocks", "denied requests instead of results")
     verbs.describing("violations", _NAMES)
 
 
 @guarded
-def _list(args: argparse.Namespace) -> int:
+def _list(args: Arguments) -> int:
     from kubectl_kpolicy.cluster.violations import is_failure
     from kubectl_kpolicy.output.misuse import Misuse
     from kubectl_kpolicy.output.rows import SEVERITIES
@@ -83,7 +77,7 @@ def _list(args: argparse.Namespace) -> int:
     )
 
 
-def _terms(args: argparse.Namespace) -> list[str]:
+def _terms(args: Arguments) -> list[str]:
     """Return the filter that the flags stand for, beside the one that was given."""
     given = (("sev", args.severity), ("res", args.result), ("kind", args.kind))
     since = f"{'time' if args.blocks else 'age'}<{args.since}" if args.since else ""

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 from engine import vocabulary
 
-from .flags import add_cluster_flags, cluster_flags, guarded
+from .flags import Arguments, Flags, cluster_flags, guarded
 
 if TYPE_CHECKING:
-    import argparse
-
     from controllers.kube import Access, Client
     from engine.model import Object
     from kubectl_kpolicy.session.identity import Identity, Right
@@ -19,19 +17,15 @@ if TYPE_CHECKING:
 _ANSWERS = {True: "yes", False: "no", None: "unknown"}
 
 
-def add_parser(sub: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Add the command and its flags."""
-    parser = sub.add_parser(
-        "whoami",
-        epilog="example: kubectl kpolicy whoami --as alice --as-group developers -n payments",
-    )
-    add_cluster_flags(parser)
-    parser.add_argument("-o", "--output", choices=("table", "json", "yaml"), default="table", help="output format")  # fmt: skip
-    parser.set_defaults(run=run)
+def add_arguments(flags: Flags) -> None:
+    """Add the command's flags."""
+    flags.example("kubectl kpolicy whoami --as alice --as-group developers -n payments")
+    flags.of_cluster()
+    flags.output("table", "json", "yaml")
 
 
 @guarded
-def run(args: argparse.Namespace) -> int:
+def run(args: Arguments) -> int:
     """Print identity and rights."""
     from kubectl_kpolicy.output.formats import write_object
     from kubectl_kpolicy.session import cluster

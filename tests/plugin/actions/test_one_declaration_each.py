@@ -116,7 +116,7 @@ def test_a_row_that_an_action_is_not_for_is_told_so() -> None:
 
 def test_a_command_is_listed_helped_and_run(monkeypatch, capsys) -> None:
     module = types.ModuleType("kubectl_kpolicy.cli.juggle")
-    module.add_arguments = lambda parser: parser.add_argument("--balls", type=int, default=3, help="how many")  # fmt: skip
+    module.add_arguments = lambda flags: flags.add("--balls", "how many", type=int, default=3)
     module.run = lambda args: print(f"{args.balls} in the air") or 0
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setitem(cli.COMMANDS, "juggle", "keep things in the air")

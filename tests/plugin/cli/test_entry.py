@@ -33,10 +33,7 @@ def command(monkeypatch: pytest.MonkeyPatch):
 
     def place(run, **parts):
         module = types.ModuleType("kubectl_kpolicy.cli.probe")
-        module.add_arguments = parts.pop("add_arguments", lambda parser: None)
-        if "add_parser" in parts:
-            del module.add_arguments
-            module.add_parser = parts["add_parser"]
+        module.add_arguments = parts.pop("add_arguments", lambda flags: None)
         module.run = run
         monkeypatch.setitem(sys.modules, module.__name__, module)
         monkeypatch.setitem(cli.COMMANDS, "probe", "probe something")
@@ -162,20 +159,21 @@ def test_a_commands_own_flag_wins_over_the_global_one_of_the_same_letter(command
     seen = []
     command(
         lambda args: seen.append(args) or 0,
-        add_arguments=lambda parser: parser.add_argument("-q", "--query-file"),
+        add_arguments=lambda flags: flags.text("-q --query-file", "FILE", "a file"),
     )
 
     assert entry.main(["probe", "-q", "file"]) == 0
     assert seen[0].query_file == "file"
 
 
-def test_a_module_may_bring_its_parser(command, capsys) -> None:
-    def add_parser(sub) -> None:
-        parser = sub.add_parser("probe", help="x", description="Probes.", epilog="example: probe")
-        parser.add_argument("thing")
-        parser.set_defaults(run=lambda args: len(args.thing))
+def test_a_module_may_say_more_than_its_summary_and_what_is_run(command, capsys) -> None:
+    def add_arguments(flags) -> None:
+        flags.parser.description = "Probes."
+        flags.example("probe")
+        flags.add("thing")
+        flags.parser.set_defaults(run=lambda args: len(args.thing))
 
-    command(None, add_parser=add_parser)
+    command(None, add_arguments=add_arguments)
 
     assert entry.main(["probe", "abc"]) == 3
     assert entry.main(["probe", "--help"]) == 0
@@ -265,7 +263,7 @@ def test_words_that_kubectl_s_users_write_are_read_as_they_mean_them(command) ->
     seen = []
     command(
         lambda args: seen.append(args) or 0,
-        add_arguments=lambda parser: parser.add_argument("--sort-by", default=""),
+        add_arguments=lambda flags: flags.text("--sort-by", "COLUMN", "a column"),
     )
 
     assert entry.main(["probe", "-v=6", "--sort-by", "-age"]) == 0

@@ -23,6 +23,7 @@ from cryptography.hazmat.primitives.serialization import (
 from engine.lang.yaml import load_all
 from kubectl_kpolicy.cli import sign as sign_command
 from kubectl_kpolicy.cli import verify as verify_command
+from kubectl_kpolicy.cli.flags import Flags
 from tests.engine.manifests.private_sigstore import ISSUER, SUBJECT, new_key, pem_of
 from tests.plugin.signing.loopback_sigstore import LoopbackSigstore, identity_token, served
 
@@ -63,10 +64,8 @@ def instance() -> Iterator[LoopbackSigstore]:
 
 def call(module: Any, *arguments: object) -> int:
     parser = argparse.ArgumentParser()
-    module.add_parser(parser.add_subparsers())
-    name = module.__name__.rpartition(".")[2]
-    args = parser.parse_args([name, *map(str, arguments)])
-    code: int = args.run(args)
+    module.add_arguments(Flags(parser))
+    code: int = module.run(parser.parse_args([*map(str, arguments)]))
     return code
 
 
@@ -444,8 +443,9 @@ def test_the_commands_load_no_heavy_library_until_they_run() -> None:
     script = (
         "import sys, argparse\n"
         "from kubectl_kpolicy.cli import sign, verify\n"
-        "sub = argparse.ArgumentParser().add_subparsers()\n"
-        "sign.add_parser(sub); verify.add_parser(sub)\n"
+        "from kubectl_kpolicy.cli.flags import Flags\n"
+        "sign.add_arguments(Flags(argparse.ArgumentParser()))\n"
+        "verify.add_arguments(Flags(argparse.ArgumentParser()))\n"
         "print([m for m in ('cryptography', 'sigstore', 'yaml', 're2', 'nacl') if m in sys.modules])"
     )
     done = subprocess.run(
