@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from engine.cleanup.holds import HoldState
 from kubectl_kpolicy.output.diagnostics import visible
 
-from .changes import named
+from .changes import named, perform, preview, run
 from .flags import Arguments, Flags, Verbs, guarded, list_request
 from .selection import is_meant
 
@@ -34,12 +34,14 @@ def add_arguments(flags: Flags) -> None:
     listed.text("--due-in", "DURATION", "only what is due within this time")
     listed.text("--by", "POLICY", "only what this policy deletes")
     verbs.describing("cleanup", _NAMES, named=is_meant)
-    verbs.listing("preview", "list the objects that the next run of a cleanup policy would delete, and those it leaves", _preview, "POLICY")  # fmt: skip
-    run = verbs.add("run", "delete now what the next run would, with your own rights", _run)
-    run.add("names", "which ones", nargs="+", metavar=_NAMES)
-    run.reason()
-    run.yes()
-    run.dry_run()
+    verbs.listing("preview", "list the objects that the next run of a cleanup policy would delete, and those it leaves", guarded(preview), "POLICY")  # fmt: skip
+    by_hand = verbs.add(
+        "run", "delete now what the next run would, with your own rights", guarded(run)
+    )
+    by_hand.add("names", "which ones", nargs="+", metavar=_NAMES)
+    by_hand.reason()
+    by_hand.yes()
+    by_hand.dry_run()
     for name, text, action in _CHANGES:
         change = verbs.add(name, text, _change(name, action))
         change.add("names", "which ones", nargs="+", metavar=_NAMES)
@@ -59,20 +61,6 @@ def _list(args: Arguments) -> int:
     )
 
 
-@guarded
-def _preview(args: Arguments) -> int:
-    from .previewing import preview
-
-    return preview(args)
-
-
-@guarded
-def _run(args: Arguments) -> int:
-    from .previewing import run
-
-    return run(args)
-
-
 def _change(name: str, action: str) -> Callable[[Arguments], int]:
     return guarded(lambda args: _perform(args, name, action))
 
@@ -82,7 +70,6 @@ def _perform(args: Arguments, name: str, action: str) -> int:
     from kubectl_kpolicy.cluster.holding import check_engine
     from kubectl_kpolicy.grants.requests import duration_of
 
-    from .changes import perform
     from .lists import listing_of, read_world
     from .selection import meant
 

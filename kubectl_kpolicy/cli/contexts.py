@@ -66,12 +66,10 @@ def _rows_of(
         found = read(
             replace(flags, connection=replace(flags.connection, context=context)), listing, learn
         )
+        check_needs(found.world, listing)
     except EngineError as error:
         report(EngineError(f"{context} is unknown: {error.message}", help=error.help))
         return [], cluster.exit_code(error)
-    code = check_needs(found.world, listing, of=f"{context} is unknown: ")
-    if code is not ExitCode.DONE:
-        return [], code
     return [_of(context, row) for row in listing.rows(found.world, found.now)], ExitCode.DONE
 
 

@@ -93,6 +93,7 @@ def _add_writing(flags: Flags) -> None:
     flags.choice("-o --output", ("json", "yaml", "name"), "print the grants in this format", default="")  # fmt: skip
 
 
+@guarded
 def _request(args: Arguments) -> int:
     if args.preview:
         return _preview(args)
@@ -101,6 +102,7 @@ def _request(args: Arguments) -> int:
     return commands.request(request_of(commands.GrantRequest, args))
 
 
+@guarded
 def _extend(args: Arguments) -> int:
     from kubectl_kpolicy.grants import commands
 
@@ -108,6 +110,7 @@ def _extend(args: Arguments) -> int:
 
 
 def _decision(verdict: str, word: str) -> Callable[[Arguments], int]:
+    @guarded
     def run(args: Arguments) -> int:
         from kubectl_kpolicy.grants import commands
 
@@ -117,11 +120,11 @@ def _decision(verdict: str, word: str) -> Callable[[Arguments], int]:
     return run
 
 
+@guarded
 def _report(args: Arguments) -> int:
-    from kubectl_kpolicy.grants import commands
-    from kubectl_kpolicy.grants.report import ReportRequest
+    from kubectl_kpolicy.grants.report import ReportRequest, story
 
-    return commands.report_one(request_of(ReportRequest, args))
+    return story(request_of(ReportRequest, args))
 
 
 @guarded

@@ -75,9 +75,7 @@ def _run_list(
         beside = read_beside(flags, listing, learn)
         return _print_chosen(flags, beside.listing, beside.rows, cluster.now(), choice, named, beside.unknown)  # fmt: skip
     found = read(flags, listing, learn, None if learn else choice)
-    code = check_needs(found.world, listing)
-    if code is not ExitCode.DONE:
-        return code
+    check_needs(found.world, listing)
     rows = listing.rows(found.world, found.now)
     return _print_chosen(replace(flags, place=found.place), listing, rows, found.now, choice, named)
 
@@ -128,9 +126,7 @@ def _run_describe(flags: ListRequest, noun: str, named: Named) -> int:
 
     listing = listing_of(noun)
     world, now = read_world(flags, in_detail(listing))
-    code = check_needs(world, listing)
-    if code is not ExitCode.DONE:
-        return code
+    check_needs(world, listing)
     every = listing.rows(world, now)
     rows = [row for row in every if named(row, flags.names)]
     sys.stdout.write("\n".join(described(row, listing, world, now) for row in rows))

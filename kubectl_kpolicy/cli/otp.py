@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .flags import Arguments, Flags, Unfit, Verbs, list_request, request_of
+from .flags import Arguments, Flags, Unfit, Verbs, guarded, list_request, request_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -98,6 +98,7 @@ def _work(name: str) -> Callable[[Arguments], int]:
     """Return what does the work of a verb: `module.function` of `kubectl_kpolicy.codes`, loaded when it is run."""
     module, _, function = name.partition(".")
 
+    @guarded
     def run(args: Arguments) -> int:
         from kubectl_kpolicy.codes.commands import OtpRequest
 
@@ -109,6 +110,7 @@ def _work(name: str) -> Callable[[Arguments], int]:
     return run
 
 
+@guarded
 def _seal_set(args: Arguments) -> int:
     from kubectl_kpolicy.codes import commands
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from engine.record import record
-from kubectl_kpolicy.output.diagnostics import ExitCode, report
+from kubectl_kpolicy.output.diagnostics import report
 from kubectl_kpolicy.session import cluster
 
 from .selection import selected
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube import Access, Client
-    from kubectl_kpolicy.cluster.cache import ClusterCache
+    from kubectl_kpolicy.cluster.cache import ClusterCache, Problem
     from kubectl_kpolicy.output.rows import Listing
 
     from .selection import Choice, ListRequest
@@ -137,31 +137,32 @@ def _replayed(name: str) -> Read:
     return Read(source.world, source.now())
 
 
-def check_needs(world: ClusterCache, listing: Listing, *, of: str = "") -> ExitCode:
-    """Report what cannot be read; return the exit code where nothing can. A journal of codes stands for itself.
-
-    `of` stands before what is reported of nothing that can be read.
-    """
+def check_needs(world: ClusterCache, listing: Listing) -> None:
+    """Warn of what cannot be read; raises KubeError where nothing can. A journal of codes stands for itself."""
     from kubectl_kpolicy.cluster.cache import Trouble
     from kubectl_kpolicy.cluster.resources import JOURNAL
 
-    codes = {
-        Trouble.FORBIDDEN: ExitCode.FORBIDDEN,
-        Trouble.UNREACHABLE: ExitCode.UNREACHABLE,
-        Trouble.UNAUTHORIZED: ExitCode.UNREACHABLE,
-        Trouble.MISSING: ExitCode.GONE,
-        Trouble.FAILED: ExitCode.FAILED,
-    }
     missed = [found for name in listing.needs if (found := world.problem(name))]
     if missed and not any(map(world.is_synced, (*listing.needs, JOURNAL))):
-        report(EngineError(f"{of}{missed[0].message}", help=missed[0].help))
-        return codes[missed[0].trouble]
-    journal = world.problem("journal") if "journal" in listing.wants else None
+        raise _unreadable(missed[0])
+    journal = world.problem(JOURNAL) if JOURNAL in listing.wants else None
     if journal is not None:
-        report(EngineError(f"{of}{journal.message}", help=journal.help))
-        return codes[journal.trouble]
+        raise _unreadable(journal)
     for name in (*listing.needs, *listing.wants):
         problem = world.problem(name)
         if problem is not None and problem.trouble is not Trouble.MISSING:
             report(EngineError(f"without {name}: {problem.message}"), word="warning")
-    return ExitCode.DONE
+
+
+def _unreadable(problem: Problem) -> EngineError:
+    """Return a problem as the error that it was, by which the exit code goes."""
+    from controllers.kube import errors
+    from kubectl_kpolicy.cluster.cache import Trouble
+
+    kinds = {
+        Trouble.FORBIDDEN: errors.Forbidden,
+        Trouble.UNREACHABLE: errors.Unreachable,
+        Trouble.UNAUTHORIZED: errors.Unauthorized,
+        Trouble.MISSING: errors.NotFound,
+    }
+    return kinds.get(problem.trouble, errors.KubeError)(problem.message, help=problem.help)

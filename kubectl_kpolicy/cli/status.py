@@ -37,8 +37,7 @@ def run(args: Arguments) -> int:
 
     everything = replace(LISTING, wants=(*(name for name in RESOURCES if name not in LISTING.needs), "ttl", "journal"))  # fmt: skip
     world, now = read_world(list_request(args, everywhere=True, output="table"), everything)
-    if code := check_needs(world, LISTING):
-        return code
+    check_needs(world, LISTING)
     gauges = pulse.gauges(world, now)
     if args.output == "table":
         place = _place(args)

@@ -13,7 +13,6 @@ from engine.grants.subjects import subject_text
 from kubectl_kpolicy.output.diagnostics import ExitCode, visible
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
-from kubectl_kpolicy.session.cluster import guarded
 from kubectl_kpolicy.session.errors import of_server
 from kubectl_kpolicy.session.identity import somebody
 
@@ -32,11 +31,7 @@ _USE: Final = re.compile(r"use-[a-z2-7]{26}")
 
 
 def approve(flags: OtpRequest) -> int:
-    """Agree to a request: from then on the same denial shows its maker a code."""
-    return guarded(_approve, flags)
-
-
-def _approve(flags: OtpRequest) -> int:
+    """Agree to a request: from then on the same denial shows its maker a code; raises EngineError."""
     asked, ttl = read_request_id(flags.request), issuing.read_ttl(flags.ttl)
     if asked is None:
         raise Misuse("that is no id of a request for a code", help="copy it from the denial: it begins with cr1.")  # fmt: skip
@@ -49,9 +44,8 @@ def _approve(flags: OtpRequest) -> int:
         if flags.dry_run == "client":
             await issuing.judge(client, obj, cluster.now())
         else:
-            obj = await issuing.issue(client, obj, cluster.now(), dry_run=flags.dry_run == "server")
-        tried = "" if flags.dry_run == "none" else f" ({flags.dry_run} dry run)"
-        print(visible(f"onetimecode.kpolicy.io/{obj['metadata']['name']} approved{tried}"))
+            obj = await issuing.issue(client, obj, cluster.now(), dry_run=flags.on_server)
+        print(visible(f"onetimecode.kpolicy.io/{obj['metadata']['name']} approved{flags.tried}"))
         if not flags.quiet:
             print(visible(f"{_meaning(asked)}, until {obj['spec']['expiresAt']}; the same denial now shows the code"), file=sys.stderr)  # fmt: skip
         return ExitCode.DONE
@@ -65,11 +59,7 @@ def _meaning(asked: CodeRequest) -> str:
 
 
 def claim(flags: OtpRequest) -> int:
-    """Claim a code that a denial showed, where codes are not brought by the object itself."""
-    return guarded(_claim, flags)
-
-
-def _claim(flags: OtpRequest) -> int:
+    """Claim a code that a denial showed, where codes are not brought by the object itself; raises EngineError."""
     from controllers.kube.errors import KubeError
     from controllers.kube.kinds import CODE_CLAIMS
 
@@ -83,11 +73,10 @@ def _claim(flags: OtpRequest) -> int:
         who = await somebody(client)
         obj = claim_of(use, who.user, who.groups, access.namespace or "default")
         try:
-            made = await client.create(CODE_CLAIMS, obj, dry_run=flags.dry_run == "server")
+            made = await client.create(CODE_CLAIMS, obj, dry_run=flags.on_server)
         except KubeError as error:
             raise of_server(error) from error
-        tried = "" if flags.dry_run == "none" else f" ({flags.dry_run} dry run)"
-        print(visible(f"codeclaim.kpolicy.io/{made['metadata']['name']} made{tried}"))
+        print(visible(f"codeclaim.kpolicy.io/{made['metadata']['name']} made{flags.tried}"))
         if not flags.quiet:
             print(
                 "the object that was denied passes once within the hour, as it is", file=sys.stderr
@@ -111,11 +100,7 @@ def claim_of(use: str, user: str, groups: Sequence[str], namespace: str) -> Obje
 
 
 def rotate(flags: OtpRequest) -> int:
-    """Ask the engine for another key of codes; with `--revoke` all codes that are out are dead."""
-    return guarded(_rotate, flags)
-
-
-def _rotate(flags: OtpRequest) -> int:
+    """Ask the engine for another key of codes; with `--revoke` all codes that are out are dead; raises EngineError."""
     from controllers.kube.errors import KubeError
     from controllers.kube.kinds import SECRETS
     from controllers.store.code_keys import ROTATE, SECRET_NAME
@@ -130,13 +115,12 @@ def _rotate(flags: OtpRequest) -> int:
                 SECRET_NAME,
                 flags.system_namespace,
                 asked,
-                dry_run=flags.dry_run == "server",
+                dry_run=flags.on_server,
             )
         except KubeError as error:
             raise of_server(error) from error
-        tried = "" if flags.dry_run == "none" else f" ({flags.dry_run} dry run)"
         what = "all codes are revoked" if flags.revoke else "another key is made; codes of the one before stay good"  # fmt: skip
-        print(visible(f"secret/{SECRET_NAME} asked{tried}: {what} within seconds"))
+        print(visible(f"secret/{SECRET_NAME} asked{flags.tried}: {what} within seconds"))
         return ExitCode.DONE
 
     if flags.dry_run == "client":

@@ -14,7 +14,7 @@ from engine.record import record
 from kubectl_kpolicy.output.diagnostics import ExitCode, visible
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
-from kubectl_kpolicy.session.cluster import ClusterFlags, failed, guarded
+from kubectl_kpolicy.session.cluster import ClusterFlags, failed
 from kubectl_kpolicy.session.identity import Identity, somebody
 from kubectl_kpolicy.session.targets import Target, with_kinds
 
@@ -59,13 +59,21 @@ class OtpRequest:
     quiet: bool = False
     non_interactive: bool = False
 
+    @property
+    def tried(self) -> str:
+        """What is said behind an outcome that was only tried out."""
+        return "" if self.dry_run == "none" else f" ({self.dry_run} dry run)"
+
+    @property
+    def on_server(self) -> bool:
+        """Whether the server is asked to change nothing."""
+        return self.dry_run == "server"
+
 
 def issue(flags: OtpRequest) -> int:
-    """Issue a code, into a journal where one is named."""
-    return guarded(_issue_into_journal if flags.journal else _issue, flags)
-
-
-def _issue(flags: OtpRequest) -> int:
+    """Issue a code, into a journal where one is named; raises EngineError."""
+    if flags.journal:
+        return _issue_into_journal(flags)
     ttl, handover = issuing.read_ttl(flags.ttl), _handover(flags)
     seal = _seal(handover)
 
@@ -94,7 +102,7 @@ async def _made(flags: OtpRequest, client: Client, wanted: issuing.Wanted, who: 
     if flags.dry_run == "client":
         await issuing.judge(client, obj, cluster.now())
     else:
-        obj = await issuing.issue(client, obj, cluster.now(), dry_run=flags.dry_run == "server")
+        obj = await issuing.issue(client, obj, cluster.now(), dry_run=flags.on_server)
     return obj, shown(code)
 
 
@@ -120,11 +128,7 @@ def _hand_over(handover: Handover, text: str, objects: Sequence[Object]) -> None
 
 
 def seal_set(flags: OtpRequest) -> int:
-    """Issue several codes for the night in which nobody can be asked, sealed into one file."""
-    return guarded(_seal_set, flags)
-
-
-def _seal_set(flags: OtpRequest) -> int:
+    """Issue several codes for the night in which nobody can be asked, sealed into one file; raises EngineError."""
     from kubectl_kpolicy.output.structured import json_text, list_of
 
     from .sealing import read_recipient, sealed_about
@@ -155,16 +159,11 @@ def _seal_set(flags: OtpRequest) -> int:
 
 def _say_sealed(flags: OtpRequest, objects: Sequence[Object]) -> None:
     if not flags.quiet:
-        tried = "" if flags.dry_run == "none" else f" ({flags.dry_run} dry run)"
-        print(visible(f"{len(objects)} codes sealed{tried} until {objects[-1]['spec']['expiresAt']}"), file=sys.stderr)  # fmt: skip
+        print(visible(f"{len(objects)} codes sealed{flags.tried} until {objects[-1]['spec']['expiresAt']}"), file=sys.stderr)  # fmt: skip
 
 
 def lock_status(flags: OtpRequest) -> int:
-    """Print who is not listened to because of wrong codes."""
-    return guarded(_lock_status, flags)
-
-
-def _lock_status(flags: OtpRequest) -> int:
+    """Print who is not listened to because of wrong codes; raises EngineError."""
     from kubectl_kpolicy.output.formats import write_list
     from kubectl_kpolicy.output.table import Column, Table
 
@@ -206,11 +205,11 @@ async def _wanted(flags: OtpRequest, client: Client, namespace: str) -> issuing.
 def _tell(flags: OtpRequest, obj: Object, text: str) -> None:
     from kubectl_kpolicy.output.structured import print_objects
 
-    name, tried = obj["metadata"]["name"], "" if flags.dry_run == "none" else f" ({flags.dry_run} dry run)"  # fmt: skip
+    name = obj["metadata"]["name"]
     if flags.output:
         print_objects([obj], flags.output)
     elif not flags.quiet:
-        print(visible(f"onetimecode.kpolicy.io/{name} issued{tried}: {text}, until {obj['spec']['expiresAt']}"), file=sys.stderr)  # fmt: skip
+        print(visible(f"onetimecode.kpolicy.io/{name} issued{flags.tried}: {text}, until {obj['spec']['expiresAt']}"), file=sys.stderr)  # fmt: skip
 
 
 def _issue_into_journal(flags: OtpRequest) -> int:
@@ -218,7 +217,7 @@ def _issue_into_journal(flags: OtpRequest) -> int:
 
     async def work(client: Client, _access: Access) -> int:
         code = issuing.journal_code()
-        await issuing.add_to_journal(client, place, code, dry_run=flags.dry_run == "server")
+        await issuing.add_to_journal(client, place, code, dry_run=flags.on_server)
         print(f"a code was added to journal {flags.journal}; whoever holds it can use it once", file=sys.stderr)  # fmt: skip
         hand_over(
             handover, _seal(handover)(code, {"metadata": {"name": flags.journal.replace("/", "-")}})
@@ -232,7 +231,7 @@ def _issue_into_journal(flags: OtpRequest) -> int:
 
 
 def void(flags: OtpRequest) -> int:
-    """Make codes useless; what is wrong with one keeps no other from it."""
+    """Make codes useless; what is wrong with one keeps no other from it. Raises EngineError."""
 
     async def work(client: Client, _access: Access) -> int:
         who, code = await somebody(client), ExitCode.DONE
@@ -243,7 +242,7 @@ def void(flags: OtpRequest) -> int:
                 code = failed(error)
         return code
 
-    return guarded(lambda given: cluster.with_client(given.connection, work), flags)
+    return cluster.with_client(flags.connection, work)
 
 
 async def _void(flags: OtpRequest, client: Client, name: str, user: str) -> None:
@@ -251,17 +250,12 @@ async def _void(flags: OtpRequest, client: Client, name: str, user: str) -> None
     if flags.dry_run == "client":
         await client.get(ONE_TIME_CODES, name, flags.system_namespace)
     else:
-        await issuing.void(client, name, flags.system_namespace, user, dry_run=flags.dry_run == "server")  # fmt: skip
-    tried = "" if flags.dry_run == "none" else f" ({flags.dry_run} dry run)"
-    print(visible(f"onetimecode.kpolicy.io/{name} void{tried}"))
+        await issuing.void(client, name, flags.system_namespace, user, dry_run=flags.on_server)  # fmt: skip
+    print(visible(f"onetimecode.kpolicy.io/{name} void{flags.tried}"))
 
 
 def redeem(flags: OtpRequest) -> int:
-    """Apply the object of a file with a code that is asked for."""
-    return guarded(_redeem, flags)
-
-
-def _redeem(flags: OtpRequest) -> int:
+    """Apply the object of a file with a code that is asked for; raises EngineError."""
     from .bringing import announce, bring, carrying, code_of, object_in
 
     if flags.filename == "-" and not flags.sealed:
@@ -276,9 +270,8 @@ def _redeem(flags: OtpRequest) -> int:
     async def work(client: Client, access: Access) -> int:
         if flags.sealed and flags.dry_run == "none":
             await announce(client, code, flags.system_namespace)
-        stored = await bring(client, made, access.namespace or "default", dry_run=flags.dry_run == "server")  # fmt: skip
-        tried = " (server dry run)" if flags.dry_run == "server" else ""
-        print(visible(f"{str(stored.get('kind')).lower()}/{stored['metadata']['name']} applied{tried}"))  # fmt: skip
+        stored = await bring(client, made, access.namespace or "default", dry_run=flags.on_server)  # fmt: skip
+        print(visible(f"{str(stored.get('kind')).lower()}/{stored['metadata']['name']} applied{flags.tried}"))  # fmt: skip
         return ExitCode.DONE
 
     return cluster.with_client(flags.connection, work)

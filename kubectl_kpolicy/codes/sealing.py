@@ -49,7 +49,6 @@ def read_recipient(name: str) -> Any:
 
 
 def _check(key: Any, name: str) -> None:
-
     if isinstance(key, rsa.RSAPublicKey) and key.key_size >= _LEAST_RSA:
         return
     if isinstance(key, ec.EllipticCurvePublicKey | x25519.X25519PublicKey):
@@ -81,7 +80,6 @@ def fingerprint(key: Any) -> str:
 
 
 def _agreed(code: str, name: str, key: Any) -> dict[str, str]:
-
     if isinstance(key, x25519.X25519PublicKey):
         own: Any = x25519.X25519PrivateKey.generate()
         secret = own.exchange(key)
@@ -95,12 +93,10 @@ def _agreed(code: str, name: str, key: Any) -> dict[str, str]:
 
 
 def _derived(secret: bytes, shown: bytes) -> bytes:
-
     return HKDF(hashes.SHA256(), 32, salt=shown, info=_INFO).derive(secret)
 
 
 def _oaep() -> Any:
-
     return padding.OAEP(padding.MGF1(hashes.SHA256()), hashes.SHA256(), None)
 
 
@@ -147,7 +143,6 @@ def opened(sealed: Object, key: Any) -> str:
     spec, name = sealed.get("spec") or {}, str((sealed.get("metadata") or {}).get("name") or "")
     if spec.get("recipient") != fingerprint(key.public_key()):
         raise EngineError(f"`{name}` is sealed to another key", help=f"it is {spec.get('recipient')}")  # fmt: skip
-
     try:
         if spec.get("algorithm") == RSA:
             return str(key.decrypt(_bytes(spec["sealed"]), _oaep()).decode())
@@ -157,7 +152,6 @@ def opened(sealed: Object, key: Any) -> str:
 
 
 def _opened_agreed(spec: dict[str, Any], name: str, key: Any) -> str:
-
     shown = _bytes(spec["ephemeral"])
     other: Any = load_der_public_key(shown)
     if isinstance(key, x25519.X25519PrivateKey):

@@ -12,7 +12,7 @@ from kubectl_kpolicy.output.diagnostics import ExitCode, report, visible
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.output.structured import print_objects
 from kubectl_kpolicy.session import cluster
-from kubectl_kpolicy.session.cluster import ClusterFlags, failed, guarded
+from kubectl_kpolicy.session.cluster import ClusterFlags, failed
 from kubectl_kpolicy.session.identity import Identity, somebody
 from kubectl_kpolicy.session.targets import Target, read_rule, with_kinds
 
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from controllers.kube import Access, Client
     from engine.grants.blocks import Block
     from engine.model import Object
-
-    from .report import ReportRequest
 
 _ENDED_WELL = frozenset({"active", "scheduled"})
 
@@ -84,11 +82,7 @@ class Subject:
 
 
 def request(flags: GrantRequest) -> int:
-    """Ask for a grant for each target."""
-    return guarded(_request, flags)
-
-
-def _request(flags: GrantRequest) -> int:
+    """Ask for a grant for each target; raises EngineError."""
     base, wanted = _asked(flags)
 
     async def work(client: Client, access: Access) -> int:
@@ -213,7 +207,7 @@ def _verdict(made: list[Object]) -> ExitCode:
 
 
 def decide_all(flags: DecisionRequest, verdict: str, comment: str) -> int:
-    """Make one decision about each grant that is named; what is wrong with one keeps no other from its own."""
+    """Make one decision about each grant that is named; what is wrong with one keeps no other from its own. Raises EngineError."""
 
     async def work(client: Client, access: Access) -> int:
         who = await somebody(client)
@@ -228,7 +222,7 @@ def decide_all(flags: DecisionRequest, verdict: str, comment: str) -> int:
             print_objects(found, flags.output)
         return code
 
-    return guarded(lambda given: cluster.with_client(_patient(given), work), flags)
+    return cluster.with_client(_patient(flags), work)
 
 
 async def _decided(
@@ -251,7 +245,7 @@ def _waits(flags: DecisionRequest, verdict: str) -> bool:
 
 
 def extend(flags: GrantRequest) -> int:
-    """Ask for a grant that follows another one."""
+    """Ask for a grant that follows another one; raises EngineError."""
 
     async def work(client: Client, access: Access) -> int:
         from .requests import Longer, successor
@@ -260,14 +254,7 @@ def extend(flags: GrantRequest) -> int:
         obj = await successor(client, (place, arguments.bare(flags.name)), await somebody(client), Longer(flags.length, flags.reason, flags.ticket), cluster.now())  # fmt: skip
         return await _ask(flags, client, [obj])
 
-    return guarded(lambda given: cluster.with_client(_patient(given), work), flags)
-
-
-def report_one(flags: ReportRequest) -> int:
-    """Print the story of a grant."""
-    from .report import story
-
-    return guarded(story, flags)
+    return cluster.with_client(_patient(flags), work)
 
 
 def _read_block(text: str) -> Block:
