@@ -222,7 +222,7 @@ CODES = (
 
 CLEANUP = (
     Action("cleanup-preview", "Preview", "What the next run would delete, and what it would leave and why.", ("p",), Danger.LOOKS,
-           "kubectl kpolicy cleanup <preview> {object}[ -n {namespace}]", (), ("cleanup",), needs_row=True, footer=2, handler="cleanup_preview.preview"),
+           "kubectl kpolicy cleanup <preview> {object}[ -n {namespace}]", (), ("cleanup",), needs_row=True, footer=2, handler="changes.preview"),
     Action("cleanup-postpone", "Postpone", "Let it happen later; asks for how long and why.", ("ctrl+t",), Danger.CHANGES,
            "kubectl kpolicy cleanup postpone {object}[ -n {namespace}] --for {for} --reason {reason}", PATCH_CLEANUP, ("cleanup",), needs_row=True, bulk=True, footer=3, fields=(HOW_LONG, REASON), work="changes.postpone"),
     Action("cleanup-skip", "Skip once", "Pass over the next run only.", ("ctrl+k",), Danger.CHANGES,

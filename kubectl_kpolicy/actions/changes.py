@@ -67,7 +67,7 @@ def _lifted(state: str, *, is_resumed: bool) -> dict[str, str | None]:
 
 def _check_engine(doer: ActionExecutor, verb: str, row: Row) -> None:
     if doer.world is not None:
-        from kubectl_kpolicy.cluster.holding import check_engine
+        from kubectl_kpolicy.cluster.health import check_engine
 
         check_engine(doer.world, verb, [row])
 

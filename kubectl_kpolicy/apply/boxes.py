@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.lang.lazy_regex import regex
-from kubectl_kpolicy.output.color import paint
 from kubectl_kpolicy.output.diagnostics import visible
-from kubectl_kpolicy.output.table import cells_of
+from kubectl_kpolicy.output.table import cells_of, paint
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

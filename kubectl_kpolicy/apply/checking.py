@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine import vocabulary
-from engine.errors import EngineError
+from engine.errors import DocumentError, EngineError, Location, reason_of
 from engine.fields import part
 from engine.record import record, replace
 from kubectl_kpolicy.cluster.violations import is_failure, rows_of_report
@@ -15,7 +16,6 @@ from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
 from kubectl_kpolicy.session.collector import collector_off
 
-from .baseline import identity_of, read_baseline
 from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs, policies_named
 from .names import namespace_of, reference
 from .processor import Processor
@@ -25,12 +25,12 @@ from .rows import rows_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from engine.errors import Location
     from engine.model import Object
     from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.session.cluster import ClusterFlags
 
     from .incluster import Live
+
 
 FROM_CLUSTER = "cluster"
 
@@ -193,3 +193,44 @@ def failures_of(flags: ClusterFlags, documents: Sequence[Object], policy: str, r
         for row in rows
         if is_failure(row) and any(wildcard.match(rule, row.text("rule")) for rule in rules)
     ]
+
+
+# Findings that are known and accepted for now: a list as `check -o json` and `violations -o json` print it.
+
+
+Identity = tuple[str, str, str, str, str]
+"""Policy, rule, and kind, namespace and name of the object."""
+
+
+def read_baseline(name: str) -> set[Identity]:
+    """Return the findings of a file; raises DocumentError for one that is no such list."""
+    from engine.lang.yaml import load
+
+    try:
+        value = load(Path(name).read_bytes(), file=name)
+    except OSError as error:
+        raise DocumentError(f"cannot read `{name}`: {reason_of(error)}") from error
+    items = value.get("items") if isinstance(value, dict) else None
+    if not isinstance(items, list) or any(_is_no_finding(one) for one in items):
+        raise DocumentError(
+            "this is no list of findings",
+            at=Location(name),
+            help="make one with `kubectl kpolicy check -f FILE -o json`",
+        )
+    return {identity_of(one) for one in items}
+
+
+def _is_no_finding(value: object) -> bool:
+    return not isinstance(value, dict) or value.get("kind") != "Violation"
+
+
+def identity_of(finding: Object) -> Identity:
+    """Return what tells a finding from others; messages may change without its being another one."""
+    resource = finding.get("resource") or {}
+    return (
+        str(finding.get("policy", "")),
+        str(finding.get("rule", "")),
+        str(resource.get("kind", "")),
+        str(resource.get("namespace", "")),
+        str(resource.get("name", "")),
+    )

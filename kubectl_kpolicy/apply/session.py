@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from engine.errors import EngineError, Location
 from engine.lang import duration
-from kubectl_kpolicy.output.color import wanted
 from kubectl_kpolicy.output.diagnostics import report
 from kubectl_kpolicy.output.structured import json_text
+from kubectl_kpolicy.output.table import wanted
 
 from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs, policies_named
 from .names import reference, resource_path

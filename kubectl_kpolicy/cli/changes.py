@@ -150,7 +150,7 @@ def _words(hold: Hold) -> str:
 
 def _print(args: Arguments, found: Sequence[Planned]) -> None:
     from kubectl_kpolicy.cluster.planning import as_object, short
-    from kubectl_kpolicy.output.formats import write_list
+    from kubectl_kpolicy.output.structured import write_list
     from kubectl_kpolicy.output.table import Column, Table
 
     objects = [as_object(one) for one in found]

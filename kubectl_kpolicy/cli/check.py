@@ -91,7 +91,7 @@ def _show(flags: ListRequest, done: Checked, *, whole: bool) -> None:
 
 def _tell(asked: CheckRequest, done: Checked) -> None:
     """Say on standard error what the run came to."""
-    from kubectl_kpolicy.apply.baseline import identity_of
+    from kubectl_kpolicy.apply.checking import identity_of
     from kubectl_kpolicy.cluster.violations import is_failure
 
     failing = [row for row in done.rows if is_failure(row)]

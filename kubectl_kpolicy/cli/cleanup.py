@@ -67,7 +67,7 @@ def _change(name: str, action: str) -> Callable[[Arguments], int]:
 
 def _perform(args: Arguments, name: str, action: str) -> int:
     from engine.record import replace
-    from kubectl_kpolicy.cluster.holding import check_engine
+    from kubectl_kpolicy.cluster.health import check_engine
     from kubectl_kpolicy.grants.requests import duration_of
 
     from .lists import listing_of, read_world

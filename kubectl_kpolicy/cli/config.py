@@ -18,7 +18,7 @@ def add_arguments(flags: Flags) -> None:
 
 
 def _view(args: Arguments) -> int:
-    from kubectl_kpolicy.output.formats import write_object
+    from kubectl_kpolicy.output.structured import write_object
     from kubectl_kpolicy.output.table import Column, Table
     from kubectl_kpolicy.session.config import NAMED, SETTINGS, load_config
 

@@ -262,8 +262,7 @@ def _shown(line: Line) -> dict[str, Any]:
 
 
 def _write_table(found: Sequence[Line], color: str) -> None:
-    from kubectl_kpolicy.output.color import wanted
-    from kubectl_kpolicy.output.table import Column, Table
+    from kubectl_kpolicy.output.table import Column, Table, wanted
 
     severity = Column("SEVERITY", roles={"error": "bad", "warning": "warn"})
     table = Table([Column("PLACE"), severity, Column("OBJECT"), Column("MESSAGE")])

@@ -70,7 +70,7 @@ def _run_list(
     flags: ListRequest, listing: Listing, choice: Choice, named: Named, learn: Learn | None
 ) -> int:
     if flags.contexts:
-        from .contexts import read_beside
+        from .reading import read_beside
 
         beside = read_beside(flags, listing, learn)
         return _print_chosen(flags, beside.listing, beside.rows, cluster.now(), choice, named, beside.unknown)  # fmt: skip

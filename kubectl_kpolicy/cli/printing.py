@@ -30,12 +30,10 @@ def print_rows(
 
     `unknown` are clusters of whose rows nothing is known: tables for people say so in the place of the rows.
     """
-    from kubectl_kpolicy.output.color import wanted
-    from kubectl_kpolicy.output.formats import write_list
     from kubectl_kpolicy.output.listings import is_read_whole, table_of, write_rows
     from kubectl_kpolicy.output.paths import columns, jsonpath
-    from kubectl_kpolicy.output.structured import list_of
-    from kubectl_kpolicy.output.table import Column, Table
+    from kubectl_kpolicy.output.structured import list_of, write_list
+    from kubectl_kpolicy.output.table import Column, Table, wanted
     from kubectl_kpolicy.output.terminal_escape import shown
 
     out, form = sys.stdout, flags.output

@@ -57,7 +57,7 @@ def folder_of(args: Arguments) -> Path:
 
 def process_of(folder: Path) -> int | None:
     """Return the number of the process that runs in a folder; None when none does."""
-    from kubectl_kpolicy.session.children import holder_of
+    from kubectl_kpolicy.session.replica import holder_of
 
     return holder_of(folder / "lock")
 
@@ -81,7 +81,7 @@ def _start(folder: Path) -> None:
     """Start the server as a process of its own and wait until it says that it is ready."""
     import subprocess
 
-    from kubectl_kpolicy.session.children import EXPRESSIONS, SANDBOX, sandbox_environment
+    from kubectl_kpolicy.session.replica import EXPRESSIONS, SANDBOX, sandbox_environment
 
     environment = sandbox_environment()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -19,7 +19,7 @@ def add_arguments(flags: Flags) -> None:
 
 def run(args: Arguments) -> int:
     """Print the specification."""
-    from kubectl_kpolicy.output.formats import write_object
+    from kubectl_kpolicy.output.structured import write_object
 
     write_object(sys.stdout, specification(), args.output)
     return 0

@@ -30,7 +30,7 @@ def run(args: Arguments) -> int:
     from kubectl_kpolicy.cluster.resources import RESOURCES
     from kubectl_kpolicy.cluster.violations import LISTING
     from kubectl_kpolicy.output.diagnostics import report
-    from kubectl_kpolicy.output.formats import write_object
+    from kubectl_kpolicy.output.structured import write_object
     from kubectl_kpolicy.output.table import Column, Table
 
     from .lists import check_needs, read_world

@@ -48,7 +48,7 @@ def run(args: Arguments) -> int:
         if "engine" in given:
             print(f"Engine: {given['engine']}")
         return 0
-    from kubectl_kpolicy.output.formats import write_object
+    from kubectl_kpolicy.output.structured import write_object
 
     write_object(sys.stdout, given, args.output)
     return 0

@@ -120,9 +120,9 @@ def _print_documents(flags: ListRequest, found: Sequence[tuple[str, Row]]) -> No
 
 def _print_events(flags: ListRequest, found: Sequence[tuple[str, Row]], listing: Listing, now: datetime) -> None:  # fmt: skip
     from engine.record import replace
-    from kubectl_kpolicy.output.color import wanted
     from kubectl_kpolicy.output.listings import is_read_whole, table_of
     from kubectl_kpolicy.output.rows import Column
+    from kubectl_kpolicy.output.table import wanted
 
     from .printing import named_first
 

@@ -27,7 +27,7 @@ def add_arguments(flags: Flags) -> None:
 @guarded
 def run(args: Arguments) -> int:
     """Print identity and rights."""
-    from kubectl_kpolicy.output.formats import write_object
+    from kubectl_kpolicy.output.structured import write_object
     from kubectl_kpolicy.session import cluster
     from kubectl_kpolicy.session.identity import identity_of, rights_of
 

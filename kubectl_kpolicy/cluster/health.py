@@ -5,14 +5,18 @@ Judged from what was read anyway: a resource that is missing, forbidden or silen
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from engine import vocabulary
+from engine.errors import EngineError
 from engine.fields import items, part, word
 from engine.record import record
 from kubectl_kpolicy.output.rows import Column, Listing, Row, Shape
+from kubectl_kpolicy.output.structured import name_of
 
 from .cache import ClusterCache, Trouble
+from .cleanup import is_of_label
 from .resources import RESOURCES
 
 if TYPE_CHECKING:
@@ -207,3 +211,22 @@ LISTING = Listing(
     empty="nothing was checked yet",
     next_step="wait for the first answers of the API server",
 )
+
+
+# Whether holding back a clean-up would be honoured: Kyverno's own engine deletes all the same.
+
+
+def check_engine(world: ClusterCache, name: str, rows: Sequence[Row]) -> None:
+    """Refuse what Kyverno would not honour, with the command that does the same there; raises EngineError."""
+    if engine_of(world) == "Kyverno":
+        raise EngineError(f"Kyverno knows no way to {name} a clean-up, so that nothing would come of it", help="; ".join(map(_instead, rows)))  # fmt: skip
+
+
+def _instead(row: Row) -> str:
+    """Return the command that keeps Kyverno from deleting: another schedule, or no TTL label."""
+    place = f" -n {row.text('namespace')}" if row.text("namespace") else ""
+    thing = shlex.quote(name_of(row.object))
+    if is_of_label(row):
+        return f"kubectl label {thing}{place} cleanup.kyverno.io/ttl- takes its label away"
+    patch = shlex.quote('{"spec":{"schedule":"0 0 31 2 *"}}')
+    return f"kubectl patch {thing}{place} --type merge -p {patch} gives it a schedule that never comes"  # fmt: skip

@@ -164,7 +164,7 @@ def _say_sealed(flags: OtpRequest, objects: Sequence[Object]) -> None:
 
 def lock_status(flags: OtpRequest) -> int:
     """Print who is not listened to because of wrong codes; raises EngineError."""
-    from kubectl_kpolicy.output.formats import write_list
+    from kubectl_kpolicy.output.structured import write_list
     from kubectl_kpolicy.output.table import Column, Table
 
     async def work(client: Client, _access: Access) -> list[Object]:

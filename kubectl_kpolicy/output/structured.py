@@ -6,14 +6,16 @@ Nothing but the data is written: no banner, no colour. YAML is quoted so that Go
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
-from .terminal_escape import escaped
+from .terminal_escape import escaped, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from engine.model import Object
+
+    from .table import Table
 
 
 def json_text(value: Any) -> str:
@@ -64,3 +66,31 @@ def print_objects(objects: Sequence[Object], form: str) -> None:
     else:
         value = objects[0] if len(objects) == 1 else list_of(objects)
         sys.stdout.write(json_text(value) if form == "json" else yaml_text(value))
+
+
+def write_list(
+    out: TextIO,
+    objects: Sequence[Object],
+    table: Table,
+    form: str,
+    *,
+    heads: bool = True,
+    color: bool = False,
+) -> None:
+    """Write objects as json, yaml, name, markdown, wide or table; `table` holds the same as rows, for the formats that people read."""
+    match form:
+        case "json":
+            out.write(json_text(list_of(objects)))
+        case "yaml":
+            out.write(yaml_text(list_of(objects)))
+        case "name":
+            out.writelines(f"{shown(name_of(obj), out)}\n" for obj in objects)
+        case "markdown":
+            out.write(table.markdown())
+        case _:
+            out.write(table.text(wide=form == "wide", heads=heads, color=color))
+
+
+def write_object(out: TextIO, value: Object, form: str) -> None:
+    """Write one object as `json` or `yaml`."""
+    out.write(json_text(value) if form == "json" else yaml_text(value))

@@ -5,16 +5,17 @@ Widths are counted in terminal cells, so that names in wide scripts stay aligned
 
 from __future__ import annotations
 
+import os
 import unicodedata
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from engine.record import field, record
 
-from .color import paint
 from .diagnostics import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+
 
 _GAP = "   "
 
@@ -93,3 +94,27 @@ def _line(text: str) -> str:
 
 def _escaped(text: str) -> str:
     return _line(text).replace("\\", "\\\\").replace("|", "\\|")
+
+
+ROLES: Mapping[str, str] = {
+    "name": "36;1",
+    "good": "32;1",
+    "bad": "31;1",
+    "warn": "33;1",
+    "quiet": "2",
+    "head": "1",
+}
+
+
+def wanted(choice: str, stream: TextIO, environment: Mapping[str, str] = os.environ) -> bool:
+    """Tell whether output to `stream` is coloured: as `--color` says, else on a terminal that NO_COLOR and TERM do not forbid."""
+    if choice != "auto":
+        return choice == "always"
+    if environment.get("NO_COLOR") or environment.get("TERM") == "dumb":
+        return False
+    return stream.isatty()
+
+
+def paint(text: str, role: str, *, on: bool) -> str:
+    """Return the text in the colour of a role, or as it is."""
+    return f"\x1b[{ROLES[role]}m{text}\x1b[0m" if on and text else text

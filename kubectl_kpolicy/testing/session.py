@@ -13,11 +13,10 @@ from engine.record import record
 from kubectl_kpolicy.apply.boxes import PLAIN, Brush, boxed, plain
 from kubectl_kpolicy.apply.inputs import ApplyRequest
 from kubectl_kpolicy.apply.session import asking
-from kubectl_kpolicy.output.color import wanted
 from kubectl_kpolicy.output.diagnostics import report
 from kubectl_kpolicy.output.findings import Case, junit_text
 from kubectl_kpolicy.output.structured import json_text, yaml_text
-from kubectl_kpolicy.output.table import Column, Table
+from kubectl_kpolicy.output.table import Column, Table, wanted
 from kubectl_kpolicy.session.collector import collector_off
 from kubectl_kpolicy.session.sources import ADDRESSES
 

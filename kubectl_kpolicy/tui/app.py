@@ -24,7 +24,6 @@ from . import chrome
 from .clusters import OneCluster, cluster_of
 from .commands import is_told, line_of
 from .completing import CommandHistory
-from .explaining import ExplainView
 from .handlers import handle, perform_named
 from .handlers.input_line import Form, changed, done, follow_labels, typed
 from .handlers.jump import open_door
@@ -32,10 +31,9 @@ from .handlers.navigation import History, Place
 from .modals.reveal import pictured
 from .palette import Everything
 from .themes import THEMES, AsciiLines, theme_name
-from .views import ListView, Pace, list_view
+from .views import ExplainView, ListView, Pace, list_view
 from .widgets.detail import Detail
-from .widgets.entry import Entry
-from .widgets.frame import Crumbs, Footer, Header, SteadyText
+from .widgets.frame import Crumbs, Entry, Footer, Header, SteadyText
 from .widgets.gauges import PulseView
 from .widgets.notices import NoticeLine
 

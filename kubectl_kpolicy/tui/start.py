@@ -26,8 +26,7 @@ from kubectl_kpolicy.cluster.violations import all_rows
 from kubectl_kpolicy.grants.form import GrantForm
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.output.time_format import instant
-from kubectl_kpolicy.session.cluster import ClusterFlags, access_of, context_names
-from kubectl_kpolicy.session.contexts import several
+from kubectl_kpolicy.session.cluster import ClusterFlags, access_of, context_names, several
 from kubectl_kpolicy.session.kept import load_columns, load_lines, load_seen, save_lines, save_seen
 
 from .app import Console

@@ -5,8 +5,10 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.text import Text
 from textual.containers import Vertical
+from textual.widgets import Static, Tree
 
 from engine.record import record
 from kubectl_kpolicy.actions.screens import LISTINGS
@@ -14,7 +16,8 @@ from kubectl_kpolicy.cluster.beside import BesideCache, beside
 from kubectl_kpolicy.cluster.knowledge import Sight, awaited, known
 from kubectl_kpolicy.cluster.lanes import has_lanes
 from kubectl_kpolicy.cluster.resources import called
-from kubectl_kpolicy.output.cells import plain
+from kubectl_kpolicy.output.cells import mark_of, plain
+from kubectl_kpolicy.output.explanation import Reason, cut
 from kubectl_kpolicy.output.rows import CLUSTER
 
 from .state import Heading, ListState, Shown
@@ -23,9 +26,11 @@ from .widgets.lanes import LanesPanel
 from .widgets.table import PolicyTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from textual.app import ComposeResult
+    from textual.widgets.tree import TreeNode
 
     from kubectl_kpolicy.cluster.cache import ClusterCache
     from kubectl_kpolicy.output.rows import Listing
@@ -282,3 +287,66 @@ class Pace:
             return False
         hurries = self._cost > _DEAR and now - self._pressed < _BETWEEN_KEYS
         return not hurries or since > _SHARE * self._cost + _LONGEST
+
+
+# The Explain screen: policy, rule and condition as a tree, with what held, what did not, and the values that were seen.
+
+
+_LONGEST_VALUE = 200
+_HELP = "e on a violation, block, policy or exception explains it; `:explain KIND/NAME` explains an object"
+
+
+class ExplainView(Vertical):
+    """A tree of reasons; empty until something is to be explained."""
+
+    def __init__(self) -> None:
+        super().__init__(id="explain", classes="view")
+        self.border_title = "Explain"
+        self.reasons: Tree[Reason] = Tree("nothing yet")
+        self.reasons.show_root = False
+
+    def compose(self) -> ComposeResult:
+        """Make the tree."""
+        yield self.reasons
+        yield Static(_HELP, classes="notice", markup=False)
+
+    def show(self, title: str, reasons: Sequence[Reason], unknown: str = "") -> None:
+        """Show why something is as it is; what failed is open, the rest is folded. `unknown` is what may speak of it unread."""
+        self.border_title = f"Explain {plain(title)}".replace("[", r"\[")
+        self.reasons.reset(Text(plain(title)))
+        self.reasons.root.expand()
+        for reason in reasons:
+            _add(self.reasons.root, reason)
+        self.query_one(".notice", Static).display = not reasons
+        if not reasons:
+            self.query_one(".notice", Static).update(unknown or "no policy speaks of this object")
+
+
+def _width(node: TreeNode[Reason]) -> int:
+    """Return how many cells there are for a leaf below a node."""
+    depth, place = 2, node
+    while place.parent is not None:
+        depth, place = depth + 1, place.parent
+    return max(20, (node.tree.size.width or node.tree.app.size.width - 4) - 4 * depth)
+
+
+def _add(node: TreeNode[Reason], reason: Reason) -> None:
+    is_outcome = reason.kind == "outcome"
+    if reason.kind == "result" or (is_outcome and not reason.text):
+        # the last step of a rule, and its own line, say the same
+        return
+    label = Text(no_wrap=True)
+    mark = mark_of(reason.state)
+    label.append(f"{mark.glyph} {reason.state} " if reason.state and not is_outcome else "", "bold")
+    what = f"{reason.kind} " if reason.kind not in ("", "rule", "outcome") else ""
+    label.append(plain(f"{what}{reason.text}"))
+    if reason.value:
+        label.append(f"  = {plain(cut(reason.value, _LONGEST_VALUE))}", "dim")
+    if not reason.parts:
+        label.no_wrap = False
+        for line in label.wrap(Console(width=200), _width(node)):
+            node.add_leaf(line, reason)
+        return
+    below = node.add(label, reason, expand=reason.state in ("fail", "error", "warn", "no"))
+    for part in reason.parts:
+        _add(below, part)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kpolicy_sandbox.pki import CALLER
-from kubectl_kpolicy.session.children import EXPRESSIONS, sandbox_environment
-from kubectl_kpolicy.session.children import SANDBOX as SANDBOX_MODULE
+from kubectl_kpolicy.session.replica import EXPRESSIONS, sandbox_environment
+from kubectl_kpolicy.session.replica import SANDBOX as SANDBOX_MODULE
 
 from .server.processes import Process
 from .server.real import WEBHOOK_CLIENT, real_server

@@ -12,17 +12,21 @@ from engine.grants import length_of
 from kubectl_kpolicy.actions.registry import Action
 from kubectl_kpolicy.actions.registry import Danger as Level
 from kubectl_kpolicy.grants import form as forms
+from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.rows import CLUSTER
 from kubectl_kpolicy.tui import commands
 from kubectl_kpolicy.tui.clusters import by_cluster
 from kubectl_kpolicy.tui.modals.danger import Danger, Question
+from kubectl_kpolicy.tui.modals.texts import TextWindow
 from kubectl_kpolicy.tui.modals.wizard import GrantWizard
+from kubectl_kpolicy.tui.widgets.detail import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from textual.widget import AwaitMount
 
+    from controllers.kube import Client
     from kubectl_kpolicy.actions.executor import Outcome
     from kubectl_kpolicy.grants.form import Draft
     from kubectl_kpolicy.output.rows import Row
@@ -160,3 +164,31 @@ def names_of(rows: Sequence[Row]) -> tuple[str, ...]:
 def _name_of(row: Row) -> str:
     name = row.text("resource") or row.text("name") or row.text("id")
     return "/".join(filter(None, (row.text(CLUSTER.id), row.text("namespace"), name)))
+
+
+def preview(app: Console) -> None:
+    """Plan the row's run beside the work of the console: many objects may have to be read."""
+    from kubectl_kpolicy.cluster.sources import LiveSource
+
+    if app.row is None:
+        return
+    if not isinstance(app.here.source, LiveSource):
+        app.say("a recording does not hold the objects that would go", "yellow")
+        return
+    app.say("planning …")
+    app.run_worker(_show(app, app.here.source.client, app.row), group="preview", exclusive=True)
+
+
+async def _show(app: Console, client: Client, row: Row) -> None:
+    from kubectl_kpolicy.cluster.planning import plans_of, preview
+
+    now, asked_on = app.source.now(), app.screen
+    try:
+        plans = await plans_of(client, [row], now)
+    except EngineError as error:
+        app.say(error.message, "red")
+        return
+    app.say("")
+    if app.current == "cleanup" and app.screen is asked_on:
+        title = plain(f"Preview: {row.text('object')}").replace("[", r"\[")
+        await app.push_screen(TextWindow(title, text_of(preview(row, plans, now))))

@@ -13,8 +13,8 @@ from kubectl_kpolicy.cluster.details import Section, sections
 from kubectl_kpolicy.filter import compile_filter, parts_of, quoted
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.rows import SEVERITIES, Column, Row, Shape
+from kubectl_kpolicy.session.cluster import meant
 from kubectl_kpolicy.session.config import save_view
-from kubectl_kpolicy.session.contexts import meant
 from kubectl_kpolicy.session.kept import save_columns
 from kubectl_kpolicy.tui.clusters import cluster_of
 from kubectl_kpolicy.tui.modals.picker import Choice, Columns, Picker

@@ -22,11 +22,11 @@ from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.explanation import Reason
 from kubectl_kpolicy.output.structured import yaml_text
 from kubectl_kpolicy.output.time_format import absolute
-from kubectl_kpolicy.tui.explaining import ExplainView
 from kubectl_kpolicy.tui.modals.help import HelpEntry, HelpWindow
 from kubectl_kpolicy.tui.modals.picker import Choice, Picker
 from kubectl_kpolicy.tui.modals.texts import TextWindow
 from kubectl_kpolicy.tui.state import Heading
+from kubectl_kpolicy.tui.views import ExplainView
 from kubectl_kpolicy.tui.widgets.detail import text_of
 from kubectl_kpolicy.tui.widgets.frame import key_name
 from kubectl_kpolicy.tui.widgets.gauges import PulseView

@@ -18,7 +18,7 @@ from kubectl_kpolicy.output.time_format import absolute, instant, span
 from kubectl_kpolicy.session.config import theme_named
 from kubectl_kpolicy.tui.completing import completions, line_text, said_of, suggestion
 from kubectl_kpolicy.tui.themes import theme_name
-from kubectl_kpolicy.tui.widgets.entry import Entry
+from kubectl_kpolicy.tui.widgets.frame import Entry
 
 from . import call, choices, perform_named
 from .changes import sentence

@@ -14,7 +14,7 @@ from kubectl_kpolicy.actions.screens import SCREENS
 from kubectl_kpolicy.tui.widgets.frame import Header
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from textual import events
     from textual.app import ComposeResult
@@ -58,9 +58,6 @@ def _marks(app: Console) -> Iterator[Mark]:
         yield Mark("t", region.x, region.y, "table")
         yield Mark("/", region.x, max(region.y - 1, 0), "filter")
         yield Mark("=", region.x + 2, max(region.y - 1, 0), "filter-build")
-
-
-HANDLERS: dict[str, Callable[[Console], None]] = {"jump": jump}
 
 
 # Letters over the parts of the screen: one press goes there. What lies below stays to be seen.

@@ -15,7 +15,7 @@ from textual.widgets import Button, Input, Static
 
 from engine.record import record
 from kubectl_kpolicy.output.cells import plain
-from kubectl_kpolicy.tui.widgets.entry import Entry
+from kubectl_kpolicy.tui.widgets.frame import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -21,7 +21,7 @@ from engine.record import replace
 from kubectl_kpolicy.grants import form as forms
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.structured import yaml_text
-from kubectl_kpolicy.tui.widgets.entry import Entry
+from kubectl_kpolicy.tui.widgets.frame import Entry
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult

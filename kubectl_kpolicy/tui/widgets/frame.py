@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from rich.text import Text
 from textual.message import Message
-from textual.widgets import Static
+from textual.strip import Strip
+from textual.widget import Widget
+from textual.widgets import Input, Static
 
 from engine.record import record
 from kubectl_kpolicy.output.cells import plain
@@ -15,6 +17,8 @@ from kubectl_kpolicy.output.cells import plain
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.segment import Segment
+    from rich.style import Style
     from textual import events
     from textual.visual import VisualType
 
@@ -164,3 +168,63 @@ def key_name(key: str) -> str:
         rest = key.removeprefix("ctrl+")
         return f"^{names.get(rest, rest)}"
     return names.get(key, key)
+
+
+_UNSEEN = "\N{REPLACEMENT CHARACTER}"
+
+
+class Entry(Input):
+    """Textual's field draws its value as it is, control characters included; this one draws a sign in place of each of them."""
+
+    def suggest(self, value: str) -> None:
+        """Show behind the cursor how the value may go on, until it changes; the arrow to the right takes it."""
+        self._suggestion = value
+
+    @property
+    def _value(self) -> Text:
+        """Return what is drawn, one character for each of the value, so that the cursor stays where it belongs."""
+        if self.password:
+            return Text("•" * len(self.value), no_wrap=True, overflow="ignore", end="")
+        shown = "".join(char if char.isprintable() else _UNSEEN for char in self.value)
+        return Text(shown, no_wrap=True, overflow="ignore", end="")
+
+
+ROLES = ("error", "warning", "success", "accent", "muted", "head", "cursor")
+
+
+class Painted(Widget):
+    """A widget of whole lines: subclasses say what stands in them."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"role--{role}" for role in ROLES}
+
+    def __init__(self, *, name: str = "") -> None:
+        super().__init__(id=name or None)
+        self._styles_by_role: dict[str, Style] = {}
+
+    def notify_style_update(self) -> None:
+        """Forget colours when the theme changes."""
+        self._styles_by_role.clear()
+        super().notify_style_update()
+
+    def style_of(self, role: str, *, at_cursor: bool = False) -> Style:
+        """Return the style of a role on the background there is; that of plain text for a role that is none."""
+        base = self.rich_style
+        if at_cursor:
+            base += self._part("cursor")
+        return base + self._part(role) if role in ROLES else base
+
+    def _part(self, role: str) -> Style:
+        found = self._styles_by_role.get(role)
+        if found is None:
+            found = self.get_component_rich_style(f"role--{role}", partial=True)
+            self._styles_by_role[role] = found
+        return found
+
+    def line_at(self, y: int) -> Sequence[Segment]:
+        """Return what stands in a line."""
+        raise NotImplementedError
+
+    def render_line(self, y: int) -> Strip:
+        """Return a line of the screen."""
+        strip = Strip(self.line_at(y))
+        return strip.adjust_cell_length(self.size.width, self.rich_style)

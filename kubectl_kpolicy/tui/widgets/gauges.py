@@ -19,7 +19,7 @@ from kubectl_kpolicy.output import time_format
 from kubectl_kpolicy.output.cells import drained, halved, mark_of, plain, sparkline
 from kubectl_kpolicy.output.rows import SEVERITIES
 
-from .painted import Painted
+from .frame import Painted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

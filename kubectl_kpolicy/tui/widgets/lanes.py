@@ -18,7 +18,7 @@ from kubectl_kpolicy.output import time_format
 from kubectl_kpolicy.output.cells import cell_role, mark_of, plain
 from kubectl_kpolicy.output.rows import Column, Row, Shape
 
-from .painted import Painted
+from .frame import Painted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ import pytest
 
 from kubectl_kpolicy import entry
 from kubectl_kpolicy.cli import sandbox
-from kubectl_kpolicy.session.children import sandbox_environment
+from kubectl_kpolicy.session.replica import sandbox_environment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

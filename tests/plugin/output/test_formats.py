@@ -11,13 +11,11 @@ from hypothesis import strategies as st
 
 from engine.errors import EngineError
 from engine.lang.yaml import load
-from kubectl_kpolicy.output import color
 from kubectl_kpolicy.output.diagnostics import report, visible
-from kubectl_kpolicy.output.formats import write_list
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.output.paths import jsonpath
-from kubectl_kpolicy.output.structured import json_text, name_of, yaml_stream, yaml_text
-from kubectl_kpolicy.output.table import Column, Table
+from kubectl_kpolicy.output.structured import json_text, name_of, write_list, yaml_stream, yaml_text
+from kubectl_kpolicy.output.table import Column, Table, wanted
 
 PODS = [
     {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}},
@@ -128,7 +126,7 @@ class Terminal(io.StringIO):
 def test_colour_is_for_terminals_and_people_who_want_it(
     choice, stream, environment, expected
 ) -> None:
-    assert color.wanted(choice, stream, environment) is expected
+    assert wanted(choice, stream, environment) is expected
 
 
 @given(st.text())
