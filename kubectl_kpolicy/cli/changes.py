@@ -12,6 +12,7 @@ from kubectl_kpolicy.output.structured import name_of
 from kubectl_kpolicy.session import cluster
 
 from .flags import Arguments, cluster_flags, list_request
+from .selection import is_named, missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -63,6 +64,23 @@ _HEADS = (("GOES", False), ("AT", False), ("KIND", False), ("NS", False), ("NAME
           ("PROPAGATION", True), ("BY", True), ("REASON", False))  # fmt: skip
 
 
+def is_meant(row: Row, names: Sequence[str]) -> bool:
+    """Tell whether a row is a cleanup policy or an object that one of the names means."""
+    by = row.text("by").lower()
+    return is_named(row, names) or any(
+        name.lower() in (by, by.rpartition("/")[2]) for name in names
+    )
+
+
+def meant(names: Sequence[str], every: Sequence[Row]) -> list[Row]:
+    """Return the rows that names mean; raises NotFound for a name that none has, so that nothing is done by halves."""
+    from controllers.kube.errors import NotFound
+
+    if lost := missing(every, names, is_meant):
+        raise NotFound(f"there is no clean-up called {' or '.join(lost)}", status=404, help="`kubectl kpolicy cleanup list -A` lists what there is")  # fmt: skip
+    return [row for row in every if is_meant(row, names)]
+
+
 # The plans of clean-ups: `cleanup preview` and `cleanup run`.
 
 
@@ -104,7 +122,6 @@ def _planned(args: Arguments) -> tuple[list[Planned], list[Row], datetime]:
     from kubectl_kpolicy.cluster.planning import plans_of
 
     from .lists import check_needs, listing_of, read_world
-    from .selection import meant
 
     if not args.names:
         raise Misuse("name a cleanup policy, or an object with a TTL label", help="`kubectl kpolicy cleanup list -A` lists them")  # fmt: skip

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from engine.cleanup.holds import HoldState
 from kubectl_kpolicy.output.diagnostics import visible
 
-from .changes import named, perform, preview, run
+from .changes import is_meant, meant, named, perform, preview, run
 from .flags import Arguments, Flags, Verbs, guarded, list_request
-from .selection import is_meant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,7 +70,6 @@ def _perform(args: Arguments, name: str, action: str) -> int:
     from kubectl_kpolicy.grants.requests import duration_of
 
     from .lists import listing_of, read_world
-    from .selection import meant
 
     listing = listing_of("cleanup")
     if name == "postpone":

@@ -14,9 +14,6 @@ from .flags import Arguments, Flags, Verbs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from engine.lang.chance import Chance
 
 _INDENT = "  "
 
@@ -39,7 +36,11 @@ def add_arguments(flags: Flags) -> None:
 
 
 def _query(args: Arguments) -> int:
+    from datetime import UTC, datetime
+    from os import urandom
+
     from engine.lang import gotext, jmes, yaml
+    from engine.lang.chance import Chance
     from engine.lang.jmes.errors import Env
     from engine.lang.jmes.values import held
 
@@ -51,7 +52,8 @@ def _query(args: Arguments) -> int:
     document = held(yaml.load(_text(args.input or "-"), file=args.input))
     for expression in expressions or [_text("-").strip()]:
         query = jmes.compile(expression)
-        result = query(document, Env(now=_now(), chance=_chance(), is_external_host=_is_external))
+        now, chance = datetime.now(UTC), Chance(urandom(32))
+        result = query(document, Env(now=now, chance=chance, is_external_host=_is_external))
         shown = gotext.compact_json(result)
         if args.unquoted and isinstance(result, str):
             shown = result
@@ -131,20 +133,6 @@ def _text(path: str) -> str:
     from engine.lang.yaml.read import decode
 
     return decode(sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes(), path)
-
-
-def _now() -> datetime:
-    import datetime as dt
-
-    return dt.datetime.now(dt.UTC)
-
-
-def _chance() -> Chance:
-    from os import urandom
-
-    from engine.lang import chance
-
-    return chance.Chance(urandom(32))
 
 
 def _is_external(host: str) -> bool:

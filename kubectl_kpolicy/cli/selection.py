@@ -135,20 +135,3 @@ def _printed(row: Row) -> str:
 def missing(rows: Sequence[Row], names: Sequence[str], named: Named = is_named) -> list[str]:
     """Return the names that no row has."""
     return [name for name in names if not any(named(row, [name]) for row in rows)]
-
-
-def is_meant(row: Row, names: Sequence[str]) -> bool:
-    """Tell whether a row is a cleanup policy or an object that one of the names means."""
-    by = row.text("by").lower()
-    return is_named(row, names) or any(
-        name.lower() in (by, by.rpartition("/")[2]) for name in names
-    )
-
-
-def meant(names: Sequence[str], every: Sequence[Row]) -> list[Row]:
-    """Return the rows that names mean; raises NotFound for a name that none has, so that nothing is done by halves."""
-    from controllers.kube.errors import NotFound
-
-    if lost := missing(every, names, is_meant):
-        raise NotFound(f"there is no clean-up called {' or '.join(lost)}", status=404, help="`kubectl kpolicy cleanup list -A` lists what there is")  # fmt: skip
-    return [row for row in every if is_meant(row, names)]

@@ -21,7 +21,7 @@ from kubectl_kpolicy.session import cluster
 from .arguments import bare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from controllers.kube import Access, Client
     from engine.model import Block, Object
@@ -133,23 +133,23 @@ def _markdown(data: dict[str, Any]) -> Iterator[str]:
     yield f"- time: {data['startsAt'] or 'not begun'} to {data['endedAt'] or data['expiresAt'] or 'open'}, {data['duration']} asked for"
     yield f"- uses: {data['uses']}"
     yield ""
-    yield "| who | decided | said |"
-    yield "| --- | --- | --- |"
-    for one in data["decisions"]:
-        yield f"| {_cell(one.get('by'))} | {_cell(one.get('verdict'))} | {_cell(one.get('comment'))} |"
-    if data["admissions"]:
-        yield ""
-        yield "| time | times | let through |"
-        yield "| --- | --- | --- |"
-    for one in data["admissions"]:
-        yield f"| {_cell(one['time'])} | {one['count']} | {_cell(one['message'])} |"
-    if data["records"]:
-        yield ""
-        yield "| seq | time | actor | what | result |"
-        yield "| --- | --- | --- | --- | --- |"
-    for one in data["records"]:
-        yield f"| {one.get('seq')} | {_cell(one.get('time'))} | {_cell(one.get('actor'))} | {_cell(one.get('verb'))} | {_cell(one.get('result'))} |"
+    yield from _table({"who": "by", "decided": "verdict", "said": "comment"}, data["decisions"])
+    for heads, rows in (
+        ({"time": "time", "times": "count", "let through": "message"}, data["admissions"]),
+        ({"seq": "seq", "time": "time", "actor": "actor", "what": "verb", "result": "result"}, data["records"]),
+    ):  # fmt: skip
+        if rows:
+            yield ""
+            yield from _table(heads, rows)
+
+
+def _table(columns: Mapping[str, str], rows: Sequence[Block]) -> Iterator[str]:
+    """Yield a table in Markdown; `columns` are heads, each with the field below it."""
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{' --- |' * len(columns)}"
+    for row in rows:
+        yield f"| {' | '.join(_cell(row.get(name)) for name in columns.values())} |"
 
 
 def _cell(value: Any) -> str:
-    return str(value or "").replace("|", "\\|").replace("\n", " ")
+    return str("" if value is None else value).replace("|", "\\|").replace("\n", " ")

@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from rich.cells import cell_len
 from textual import work
-from textual.app import App, ComposeResult
 from textual.containers import Container, Horizontal
 from textual.events import Key
 from textual.screen import Screen
 from textual.widgets import Input
 
-from engine.fields import word
-from kubectl_kpolicy.actions.catalog import registry
-from kubectl_kpolicy.actions.registry import Action, refusal
-from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS
+from kubectl_kpolicy.actions.screens import LISTINGS
 from kubectl_kpolicy.cluster import charts
 from kubectl_kpolicy.output.cells import plain
 
 from . import chrome
-from .clusters import OneCluster, cluster_of
 from .commands import is_told, line_of
-from .completing import CommandHistory
 from .handlers import handle, perform_named
 from .handlers.input_line import Form, changed, done, follow_labels, typed
 from .handlers.jump import open_door
-from .handlers.navigation import History, Place
 from .modals.reveal import pictured
 from .palette import Everything
+from .stage import OneCluster, Place, Stage
 from .themes import THEMES, AsciiLines, theme_name
 from .views import ExplainView, ListView, Pace, list_view
 from .widgets.detail import Detail
@@ -38,20 +32,18 @@ from .widgets.gauges import PulseView
 from .widgets.notices import NoticeLine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Coroutine
 
     from textual import events
+    from textual.app import ComposeResult
     from textual.timer import Timer
     from textual.widget import Widget
 
-    from kubectl_kpolicy.actions.executor import ActionExecutor
+    from kubectl_kpolicy.actions.registry import Action
     from kubectl_kpolicy.cluster.sources import Source
-    from kubectl_kpolicy.grants.form import GrantForm
-    from kubectl_kpolicy.output.rows import Row
-    from kubectl_kpolicy.session.identity import Identity, Right
+    from kubectl_kpolicy.session.identity import Identity
 
     from .settings import Settings
-    from .widgets.table import PolicyTable
 
 _SHORTEST_CRUMB, _READ = 16, 8
 _TICK, _FLUSH, _SLOW_TICK, _REST = 1.0, 0.1, 15, 0.1
@@ -59,37 +51,15 @@ _SAMPLED = 600
 """Ticks between two samples of the numbers."""
 
 
-class Console(App[str]):
-    """`kubectl kpolicy tui`, on one cluster or on `clusters` by context; returns the context to go on with, where one was chosen."""
+class Console(Stage):
+    """`kubectl kpolicy tui`; returns the context to go on with, where one was chosen."""
 
     CSS_PATH = "styles/console.tcss"
     COMMANDS: ClassVar = {Everything}
     TITLE = "kpolicy"
 
-    def __init__(
-        self,
-        source: Source,
-        settings: Settings,
-        *,
-        doer: ActionExecutor | None = None,
-        grant_form: GrantForm | None = None,
-        rights: Mapping[Right, bool] | None = None,
-        clusters: Mapping[str, OneCluster] | None = None,
-    ) -> None:
-        super().__init__()
-        self.source, self.settings = source, settings
-        self.registry = registry(settings.keymap, settings.own.actions)
-        one = OneCluster(source, doer, grant_form, rights, user=settings.user)
-        self.clusters = clusters or {"": one}
-        self.contexts: Callable[[], Sequence[str]] = tuple
-        self.past: Sequence[charts.Sample] = settings.past
-        self.read_only, self.history = settings.read_only, History()
-        self.command_log: list[str] = []
-        self.lines = CommandHistory()
-        self.explained: Row | None = None
-        self.current = settings.screen if settings.screen in SCREENS else "violations"
-        self.said: tuple[str, str] = ("", "")
-        self.views: dict[str, ListView] = {}
+    def __init__(self, source: Source, settings: Settings, **given: Any) -> None:
+        super().__init__(source, settings, **given)
         self.identify: Callable[[], Coroutine[None, None, None]] | None = None
         self._detail_timer: Timer | None = None
         self._pace, self._dirty, self._ticks = Pace(), True, 0
@@ -151,36 +121,6 @@ class Console(App[str]):
         await self.source.close()
 
     # Where one is.
-
-    @property
-    def view(self) -> ListView | None:
-        """The list on the screen; None on Pulse and Explain."""
-        return self.views.get(self.current)
-
-    @property
-    def table(self) -> PolicyTable | None:
-        """The table on the screen."""
-        return self.view.table if self.view is not None else None
-
-    @property
-    def row(self) -> Row | None:
-        """The row under the cursor."""
-        return self.table.row if self.table is not None else None
-
-    @property
-    def subject(self) -> Row | None:
-        """The row that a request is for: the one under the cursor, or the one that is being explained."""
-        return self.explained if self.current == "explain" else self.row
-
-    @property
-    def here(self) -> OneCluster:
-        """The cluster that is acted on: that of the row."""
-        return cluster_of(self.subject, self.clusters)
-
-    @property
-    def rows(self) -> list[Row]:
-        """The marked rows, or the one under the cursor."""
-        return self.table.chosen if self.table is not None else []
 
     def go(self, screen: str, where: str | None = None, *, remember: bool = True) -> None:
         """Open a screen, with a filter where one is given."""
@@ -337,14 +277,6 @@ class Console(App[str]):
         await self.perform(action)
         return True
 
-    def refusal(self, action: Action) -> str:
-        """Return why an action is not possible now, empty when it is."""
-        on_heading = action.id == "open" and self.table is not None and self.table.line is not None
-        has_row = self.row is not None or on_heading or self.current in ("pulse", "explain")
-        kind = word(self.row.object, "kind") if self.row is not None else ""
-        rights = self.here.rights.at(self.row.text("namespace") if self.row is not None else "")
-        return refusal(action, read_only=self.read_only, rights=rights, has_row=has_row, kind=kind)
-
     async def perform(self, action: Action) -> None:
         """Do an action, or say why not; what it does as a command line goes into the log."""
         if refused := self.refusal(action):
@@ -359,11 +291,6 @@ class Console(App[str]):
             self.log_command(before or line_of(self, action, ()))
         if not action.cheap:
             self.draw_frame()
-
-    def log_command(self, line: str) -> None:
-        """Note a command line for the command log."""
-        if line not in self.command_log[-1:]:
-            self.command_log = [*self.command_log[-199:], line]
 
     # What widgets tell.
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.output.rows import Row
 
-    from .app import Console
+    from .stage import Stage
 
 WIDE = 140
 """Columns from which on details stand beside the list."""
@@ -40,7 +40,7 @@ _SKEW = 5.0
 _WATCHED = ("reports", "clusterpolicies", "exceptions")
 
 
-def board(app: Console, now: datetime) -> Board:
+def board(app: Stage, now: datetime) -> Board:
     """Return what Pulse shows; numbers of before are those of earlier sittings."""
     world = app.source.world
     return Board(
@@ -54,14 +54,14 @@ def board(app: Console, now: datetime) -> Board:
     )
 
 
-def draw_header(app: Console) -> None:
+def draw_header(app: Stage) -> None:
     """Draw the header."""
     settings = app.settings
     app.set_class(settings.is_production, "-production")
-    app.query_one(Header).show(header_parts(app), color=settings.color)
+    app.query_one(Header).show([*header_parts(app)], color=settings.color)
 
 
-def draw_line(app: Console) -> None:
+def draw_line(app: Stage) -> None:
     """Draw what follows the cursor at once: crumbs, message and footer."""
     draw_crumbs(app)
     row = app.row
@@ -75,14 +75,14 @@ def draw_line(app: Console) -> None:
     app.query_one(Footer).show(footer_keys(app), marked)
 
 
-def draw_detail(app: Console, row: Row) -> None:
+def draw_detail(app: Stage, row: Row) -> None:
     """Draw the details of a row, where there is room for them."""
     if app.view is not None and app.size.width >= WIDE:
         found = sections(row, app.view.state.listing, app.here.source.world, app.source.now())
         app.query_one(Detail).show(found)
 
 
-def draw_crumbs(app: Console) -> None:
+def draw_crumbs(app: Stage) -> None:
     """Draw the way here, and what was said last."""
     row = app.row
     way = [app.current]
@@ -91,12 +91,8 @@ def draw_crumbs(app: Console) -> None:
     app.query_one(Crumbs).show([*dict.fromkeys(way)], *app.said)
 
 
-def header_parts(app: Console) -> list[Part]:
-    """Return the parts of the header, in their order."""
-    return list(_parts(app))
-
-
-def _parts(app: Console) -> Iterator[Part]:
+def header_parts(app: Stage) -> Iterator[Part]:
+    """Yield the parts of the header, in their order."""
     settings, world, now = app.settings, app.source.world, app.source.now()
     yield Part("kpolicy", "bold", 5)
     yield Part(("PROD " if settings.is_production else "") + (settings.context or app.source.name), "bold", door="context")  # fmt: skip
@@ -131,7 +127,7 @@ def _skew(seconds: float) -> str:
     return f"clock {'+' if seconds > 0 else '-'}{time_format.span(abs(seconds))}"
 
 
-def _namespace(app: Console) -> str:
+def _namespace(app: Stage) -> str:
     view = app.view
     return (view.state.namespace if view is not None else app.settings.namespace) or "all"
 
@@ -152,14 +148,14 @@ def _health(world: ClusterCache) -> Part:
     return Part("watch ok")
 
 
-def _applies(app: Console, name: str) -> bool:
+def _applies(app: Stage, name: str) -> bool:
     """Tell whether an action of every screen means something on this one."""
     if name in ("filter", "failures") and app.view is None:
         return False
     return name != "failures" or app.view is None or app.view.state.listing.failures is not None
 
 
-def footer_keys(app: Console) -> list[tuple[str, str]]:
+def footer_keys(app: Stage) -> list[tuple[str, str]]:
     """Return the keys that are worth showing for the row under the cursor."""
     found = []
     for action in app.registry.footer(app.current):

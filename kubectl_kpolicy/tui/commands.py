@@ -10,21 +10,20 @@ from kubectl_kpolicy.actions.catalog import ending_of
 from kubectl_kpolicy.actions.registry import Action, command_line
 from kubectl_kpolicy.actions.screens import SCREENS
 
-from .clusters import cluster_of
+from .stage import cluster_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from kubectl_kpolicy.output.rows import Row
 
-    from .app import Console
-    from .clusters import OneCluster
+    from .stage import OneCluster, Stage
 
 _TO_SAY = {name: name.upper() for name in ("reason", "comment", "for")}
 """What a form asks for: until it is filled in its name stands there, never what the row says about something else."""
 
 
-def line_of(app: Console, action: Action, rows: Sequence[Row], **form: str) -> str:
+def line_of(app: Stage, action: Action, rows: Sequence[Row], **form: str) -> str:
     """Return the command line that does an action with these rows, `form` being what was filled in; several joined by ` && `."""
     words = {**_words(app), **_TO_SAY, **form}
     subjects: list[Row | None] = [*rows] if action.bulk else [*rows[:1]]
@@ -37,20 +36,20 @@ def at(there: OneCluster, line: str) -> str:
     return f"{line} --context {shlex.quote(there.name)}" if there.name else line
 
 
-def _placed(app: Console, action: Action, row: Row | None, line: str) -> str:
+def _placed(app: Stage, action: Action, row: Row | None, line: str) -> str:
     """Return a command line for the row's cluster, or for all of a list."""
     if "<list>" in action.command and len(app.clusters) > 1:
         return f"{line} --contexts {shlex.quote(','.join(app.clusters))}"
     return at(cluster_of(row, app.clusters), line) if row is not None else line
 
 
-def is_told(app: Console, action: Action) -> bool:
+def is_told(app: Stage, action: Action) -> bool:
     """Tell whether the command log is to tell of an action that changes nothing."""
     shows_a_list = app.view is not None or "<list>" not in action.command
     return action.is_told and not action.is_guarded and shows_a_list
 
 
-def _line(app: Console, action: Action, row: Row | None, words: Mapping[str, str]) -> str:
+def _line(app: Stage, action: Action, row: Row | None, words: Mapping[str, str]) -> str:
     user = cluster_of(row, app.clusters).doer.user
     verdict = ending_of(row, user) if row is not None else "revoke"
     parts = {
@@ -66,7 +65,7 @@ def _line(app: Console, action: Action, row: Row | None, words: Mapping[str, str
     return _placed(app, action, row, line)
 
 
-def _list(app: Console) -> str:
+def _list(app: Stage) -> str:
     view = app.view
     if view is None or SCREENS[app.current].everywhere:
         return SCREENS[app.current].command
@@ -74,7 +73,7 @@ def _list(app: Console) -> str:
     return f"{SCREENS[app.current].command} {place}"
 
 
-def _words(app: Console) -> dict[str, str]:
+def _words(app: Stage) -> dict[str, str]:
     found = {"screen": app.current}
     if app.view is not None:
         state = app.view.state
@@ -83,7 +82,7 @@ def _words(app: Console) -> dict[str, str]:
     return {name: value for name, value in found.items() if value}
 
 
-def _shows_failures(app: Console) -> bool:
+def _shows_failures(app: Stage) -> bool:
     return app.current != "violations" or app.view is None or app.view.state.failures
 
 

@@ -14,62 +14,15 @@ from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS, listing_named
 from .themes import SHORT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from .app import Console
+    from .stage import Stage
 
-_MOST = 200
 _PLACES = 500
 _RECENT = 100
 
 
-class CommandHistory:
-    """The lines that were given after `:`, the last one at the end, each once."""
-
-    def __init__(self, lines: Iterable[str] = ()) -> None:
-        self.lines: list[str] = list(lines)[-_MOST:]
-        self.offered: tuple[list[str], int] = ([], 0)
-        """The completions that the line has gone through, and which of them stands there."""
-        self._at: int | None = None
-        self._typed = ""
-
-    def __repr__(self) -> str:
-        return f"<CommandHistory {len(self.lines)}>"
-
-    def add(self, line: str) -> None:
-        """Note a line; the next look back begins behind it."""
-        text = line.strip()
-        if text:
-            self.lines = [*(one for one in self.lines if one != text), text][-_MOST:]
-        self.rest()
-
-    def rest(self) -> None:
-        """Begin anew with the next look back."""
-        self._at = None
-
-    def step(self, by: int, typed: str) -> str | None:
-        """Return the line before (-1) or after (1) that begins as what was typed; None where there is none further."""
-        if self._at is None:
-            self._at, self._typed = len(self.lines), typed
-        at = self._at + by
-        while 0 <= at < len(self.lines):
-            if self.lines[at].startswith(self._typed):
-                self._at = at
-                return self.lines[at]
-            at += by
-        if by > 0 and self._at < len(self.lines):
-            self._at = len(self.lines)
-            return self._typed
-        return None
-
-    def last(self, typed: str) -> str:
-        """Return the last line that begins as what was typed and goes on, empty for none."""
-        return next(
-            (one for one in reversed(self.lines) if one.startswith(typed) and one != typed), ""
-        )
-
-
-def suggestion(app: Console, line: str) -> str:
+def suggestion(app: Stage, line: str) -> str:
     """Return the whole line that is likely meant, empty where nothing was typed or nothing fits."""
     if not line.strip():
         return ""
@@ -77,7 +30,7 @@ def suggestion(app: Console, line: str) -> str:
     return found if found != line else ""
 
 
-def completions(app: Console, line: str) -> list[str]:
+def completions(app: Stage, line: str) -> list[str]:
     """Return the lines that one more word makes of this one, the most likely first."""
     head, space, word = line.rpartition(" ")
     words = _seconds(app, head.strip()) if space else _firsts(app)
@@ -87,13 +40,13 @@ def completions(app: Console, line: str) -> list[str]:
     return list(dict.fromkeys([*found, *own]))
 
 
-def _firsts(app: Console) -> list[str]:
+def _firsts(app: Stage) -> list[str]:
     aliases = (alias for one in LISTINGS.values() for alias in one.aliases)
     own = (*app.settings.aliases, *app.settings.own.plugins)
     return [*SCREENS, *own, *VERBS, "help", "quit", *aliases]
 
 
-def _seconds(app: Console, verb: str) -> Sequence[str]:
+def _seconds(app: Stage, verb: str) -> Sequence[str]:
     """Return what may stand behind a verb or a screen; nothing behind more than that."""
     match verb:
         case "ns":
@@ -111,7 +64,7 @@ def _seconds(app: Console, verb: str) -> Sequence[str]:
     return namespaces_seen(app) if listing_named(verb) is not None else ()
 
 
-def namespaces_seen(app: Console) -> list[str]:
+def namespaces_seen(app: Stage) -> list[str]:
     """Return the favourites, and the namespaces that rows of the screens so far are in."""
     world, now = app.source.world, app.source.now()
     rows = (row for view in app.views.values() for row in view.state.rows(world, now))
@@ -119,7 +72,7 @@ def namespaces_seen(app: Console) -> list[str]:
     return [*app.settings.favourites, *sorted(found - set(app.settings.favourites))]
 
 
-def _objects(app: Console) -> list[str]:
+def _objects(app: Stage) -> list[str]:
     """Return the objects that reports tell of, as `:explain` takes them."""
     from kubectl_kpolicy.cluster.violations import rows_by_object
 

@@ -14,7 +14,7 @@ from .handlers.navigation import open_view
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from .app import Console
+    from .stage import Stage
 
 _Entry = tuple[str, str, "Callable[[], object]"]
 
@@ -23,8 +23,8 @@ class Everything(Provider):
     """Offers what the registry and the console know."""
 
     @property
-    def _console(self) -> Console:
-        return cast("Console", self.app)
+    def _console(self) -> Stage:
+        return cast("Stage", self.app)
 
     def _entries(self) -> Iterator[_Entry]:
         app = self._console

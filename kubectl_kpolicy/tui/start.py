@@ -30,10 +30,9 @@ from kubectl_kpolicy.session.cluster import ClusterFlags, access_of, context_nam
 from kubectl_kpolicy.session.kept import load_columns, load_lines, load_seen, save_lines, save_seen
 
 from .app import Console
-from .clusters import OneCluster
-from .completing import CommandHistory
 from .serving import end_with_server, is_served
 from .settings import Settings
+from .stage import CommandHistory, OneCluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

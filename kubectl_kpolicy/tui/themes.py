@@ -5,7 +5,7 @@ A state is never told by colour alone (`output.marks`); colours only make it qui
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.segment import Segment
 from textual.filter import LineFilter
@@ -14,60 +14,28 @@ from textual.theme import Theme
 if TYPE_CHECKING:
     from textual.color import Color
 
-DARK = Theme(
-    "kpolicy-dark", primary="#7aa2f7", secondary="#7dcfff", accent="#7dcfff", foreground="#d5daf0", background="#12131a",
-    surface="#181a23", panel="#232635", success="#8fd694", warning="#e6b450", error="#ff6c7a", dark=True,
-)  # fmt: skip
-LIGHT = Theme(
-    "kpolicy-light", primary="#2450b2", secondary="#0b6e99", accent="#0b6e99", foreground="#1c1e26", background="#fbfbf8",
-    surface="#f3f3ee", panel="#e4e4dc", success="#1d6b2f", warning="#8a5a00", error="#b3122a", dark=False,
-)  # fmt: skip
-BLIND_DARK = Theme(
-    "kpolicy-cvd-dark", primary="#56b4e9", secondary="#56b4e9", accent="#56b4e9", foreground="#e8e8e8", background="#101216",
-    surface="#16191f", panel="#242a33", success="#56b4e9", warning="#f0e442", error="#ff9f1c", dark=True,
-)  # fmt: skip
-BLIND_LIGHT = Theme(
-    "kpolicy-cvd-light", primary="#0072b2", secondary="#0072b2", accent="#0072b2", foreground="#17181c", background="#fcfcfa",
-    surface="#f2f2ee", panel="#e2e2da", success="#0072b2", warning="#7a5c00", error="#b34700", dark=False,
-)  # fmt: skip
-
-
-def _dark(name: str, palette: str) -> Theme:
-    """Return a dark theme: primary, accent, foreground, background, surface, panel, success, warning and error colour."""
-    primary, accent, foreground, background, surface, panel, success, warning, error = (
-        f"#{color}" for color in palette.split()
-    )
-    return Theme(
-        name,
-        primary=primary,
-        secondary=accent,
-        accent=accent,
-        foreground=foreground,
-        background=background,
-        surface=surface,
-        panel=panel,
-        success=success,
-        warning=warning,
-        error=error,
-        dark=True,
-    )
-
-
 _PALETTES = {
+    "dark": "7aa2f7 7dcfff d5daf0 12131a 181a23 232635 8fd694 e6b450 ff6c7a",
+    "light": "2450b2 0b6e99 1c1e26 fbfbf8 f3f3ee e4e4dc 1d6b2f 8a5a00 b3122a",
+    "cvd-dark": "56b4e9 56b4e9 e8e8e8 101216 16191f 242a33 56b4e9 f0e442 ff9f1c",
+    "cvd-light": "0072b2 0072b2 17181c fcfcfa f2f2ee e2e2da 0072b2 7a5c00 b34700",
     "catppuccin": "89b4fa 94e2d5 cdd6f4 1e1e2e 24243a 313244 a6e3a1 f9e2af f38ba8",
     "gruvbox": "83a598 d3869b ebdbb2 1d2021 282828 3c3836 b8bb26 fabd2f fb6a55",
     "nord": "88c0d0 c3aad8 e5e9f0 2e3440 343b49 434c5e a3be8c ebcb8b ec9aa3",
     "high-contrast": "ffffff 00ffff ffffff 000000 000000 303030 00ff66 ffff00 ff8080",
 }
-_NAMED = {
-    "dark": DARK,
-    "light": LIGHT,
-    "cvd-dark": BLIND_DARK,
-    "cvd-light": BLIND_LIGHT,
-    **{word: _dark(f"kpolicy-{word}", palette) for word, palette in _PALETTES.items()},
-}
-THEMES = tuple(_NAMED.values())
-SHORT = {**{word: theme.name for word, theme in _NAMED.items()}, "ansi": "ansi-dark"}
+_COLORS = ("primary", "accent", "foreground", "background", "surface", "panel", "success", "warning", "error")  # fmt: skip
+"""What the colours of a palette are for, in their order."""
+
+
+def _theme(word: str, palette: str) -> Theme:
+    """Return the theme of a palette; the second colour is `secondary` as well."""
+    colors: dict[str, Any] = dict(zip(_COLORS, (f"#{one}" for one in palette.split()), strict=True))
+    return Theme(f"kpolicy-{word}", secondary=colors["accent"], dark="light" not in word, **colors)
+
+
+THEMES = tuple(_theme(word, palette) for word, palette in _PALETTES.items())
+SHORT = {**{word: f"kpolicy-{word}" for word in _PALETTES}, "ansi": "ansi-dark"}
 """The names by which people call them, in `--theme`, in the configuration and in the picker."""
 
 

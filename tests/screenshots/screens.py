@@ -14,9 +14,9 @@ from controllers.kube.errors import Unreachable
 from kubectl_kpolicy.cluster.beside import AbsentSource, BesideSource
 from kubectl_kpolicy.cluster.recording import ReplaySource, read_recording
 from kubectl_kpolicy.tui.app import Console
-from kubectl_kpolicy.tui.clusters import OneCluster
 from kubectl_kpolicy.tui.modals.reveal import Reveal
 from kubectl_kpolicy.tui.settings import Settings
+from kubectl_kpolicy.tui.stage import OneCluster
 from tests.plugin.tui.stage import drawn, press, settled, shown
 
 if TYPE_CHECKING:

@@ -10,17 +10,17 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from kubectl_kpolicy.actions.registry import Action
-    from kubectl_kpolicy.tui.app import Console
+    from kubectl_kpolicy.tui.stage import Stage
 
 
-def handle(app: Console, action: Action) -> Awaitable[Any] | None:
+def handle(app: Stage, action: Action) -> Awaitable[Any] | None:
     """Do what an action declares: its handler, or the dialog before its work."""
     if action.handler:
         return function_of(action.handler)(*action.given, app)
     return function_of("changes.ask")(action, app)
 
 
-async def perform_named(app: Console, name: str) -> None:
+async def perform_named(app: Stage, name: str) -> None:
     """Do the action with an id, where there is one; on a screen that it is not for, say so."""
     action = app.registry.get(name)
     if action is not None and action.screens and app.current not in action.screens:

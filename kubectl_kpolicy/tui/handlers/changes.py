@@ -15,10 +15,10 @@ from kubectl_kpolicy.grants import form as forms
 from kubectl_kpolicy.output.cells import plain
 from kubectl_kpolicy.output.rows import CLUSTER
 from kubectl_kpolicy.tui import commands
-from kubectl_kpolicy.tui.clusters import by_cluster
 from kubectl_kpolicy.tui.modals.danger import Danger, Question
 from kubectl_kpolicy.tui.modals.texts import TextWindow
 from kubectl_kpolicy.tui.modals.wizard import GrantWizard
+from kubectl_kpolicy.tui.stage import by_cluster
 from kubectl_kpolicy.tui.widgets.detail import text_of
 
 if TYPE_CHECKING:
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.actions.executor import Outcome
     from kubectl_kpolicy.grants.form import Draft
     from kubectl_kpolicy.output.rows import Row
-    from kubectl_kpolicy.tui.app import Console
+    from kubectl_kpolicy.tui.stage import Stage
 
 
-def request(app: Console) -> AwaitMount | None:
+def request(app: Stage) -> AwaitMount | None:
     """Open the form of a grant for what is marked, else for the row, or an empty one."""
     try:
         draft = forms.draft_of_all(_of_one_cluster(app) or [app.subject])
@@ -43,7 +43,7 @@ def request(app: Console) -> AwaitMount | None:
     return _open_wizard(app, draft)
 
 
-def _of_one_cluster(app: Console) -> list[Row]:
+def _of_one_cluster(app: Stage) -> list[Row]:
     """Return the rows that a request is for; raises EngineError where they are of several clusters."""
     rows = app.rows
     names = [one.name for one, _ in by_cluster(rows, app.clusters)]
@@ -54,12 +54,12 @@ def _of_one_cluster(app: Console) -> list[Row]:
     return rows
 
 
-def new_grant(app: Console) -> AwaitMount:
+def new_grant(app: Stage) -> AwaitMount:
     """Ask for an exception."""
     return _open_wizard(app, forms.Draft(namespace=app.settings.namespace))
 
 
-def adopt(app: Console) -> AwaitMount | None:
+def adopt(app: Stage) -> AwaitMount | None:
     """Ask for a grant that takes this exception over, with an end and a reason."""
     row = app.row
     if row is None:
@@ -69,7 +69,7 @@ def adopt(app: Console) -> AwaitMount | None:
     return _open_wizard(app, forms.Draft(policy=policy, rule=rule, kind=kind, name=name, namespace=row.text("namespace")))  # fmt: skip
 
 
-def _open_wizard(app: Console, draft: Draft) -> AwaitMount:
+def _open_wizard(app: Stage, draft: Draft) -> AwaitMount:
     there = app.here
 
     async def filled_in(draft: Draft | None) -> None:
@@ -92,7 +92,7 @@ def sentence(error: EngineError) -> str:
     return f"{error.message}; {error.help}" if error.help else error.message
 
 
-def ask(action: Action, app: Console) -> AwaitMount | None:
+def ask(action: Action, app: Stage) -> AwaitMount | None:
     """Ask before an action is done; the worst ones want the name of the first thing typed."""
     rows = app.rows
     if action.needs_row and not rows:
@@ -116,7 +116,7 @@ def ask(action: Action, app: Console) -> AwaitMount | None:
     return app.push_screen(Danger(_question(app, action, rows)), answered)
 
 
-def _question(app: Console, action: Action, rows: Sequence[Row]) -> Question:
+def _question(app: Stage, action: Action, rows: Sequence[Row]) -> Question:
     places = [one.name for one, _ in by_cluster(rows, app.clusters) if one.name]
     names = names_of(rows)
     destroys = action.danger is Level.DESTROYS
@@ -145,7 +145,7 @@ def _objection(form: Mapping[str, str]) -> str:
     return "" if length else f"`{form['for']}` is no length of time; try 30m or 2h"
 
 
-def _tell(app: Console, outcomes: Sequence[Outcome]) -> None:
+def _tell(app: Stage, outcomes: Sequence[Outcome]) -> None:
     """Say what came of an action: the first failure, or the first success."""
     failed = [one for one in outcomes if not one.done]
     told = failed[0] if failed else outcomes[0] if outcomes else None
@@ -166,7 +166,7 @@ def _name_of(row: Row) -> str:
     return "/".join(filter(None, (row.text(CLUSTER.id), row.text("namespace"), name)))
 
 
-def preview(app: Console) -> None:
+def preview(app: Stage) -> None:
     """Plan the row's run beside the work of the console: many objects may have to be read."""
     from kubectl_kpolicy.cluster.sources import LiveSource
 
@@ -179,7 +179,7 @@ def preview(app: Console) -> None:
     app.run_worker(_show(app, app.here.source.client, app.row), group="preview", exclusive=True)
 
 
-async def _show(app: Console, client: Client, row: Row) -> None:
+async def _show(app: Stage, client: Client, row: Row) -> None:
     from kubectl_kpolicy.cluster.planning import plans_of, preview
 
     now, asked_on = app.source.now(), app.screen

@@ -16,9 +16,9 @@ from kubectl_kpolicy.output.rows import SEVERITIES, Column, Row, Shape
 from kubectl_kpolicy.session.cluster import meant
 from kubectl_kpolicy.session.config import save_view
 from kubectl_kpolicy.session.kept import save_columns
-from kubectl_kpolicy.tui.clusters import cluster_of
-from kubectl_kpolicy.tui.modals.picker import Choice, Columns, Picker
+from kubectl_kpolicy.tui.modals.picker import Choice, Columns
 from kubectl_kpolicy.tui.modals.texts import TextWindow
+from kubectl_kpolicy.tui.stage import cluster_of
 from kubectl_kpolicy.tui.state import Heading
 
 from .navigation import set_namespace
@@ -26,7 +26,7 @@ from .navigation import set_namespace
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kubectl_kpolicy.tui.app import Console
+    from kubectl_kpolicy.tui.stage import Stage
     from kubectl_kpolicy.tui.views import ListView
 
 _MOST = 60
@@ -34,7 +34,7 @@ _TIMES = ("5m", "30m", "1h", "6h", "1d", "7d")
 _ORDERED = (">=", "<=", "=", "!=")
 
 
-def columns(app: Console) -> None:
+def columns(app: Stage) -> None:
     """Choose which columns this screen shows; kept for the next time."""
     view = app.view
     if view is None:
@@ -54,7 +54,7 @@ def columns(app: Console) -> None:
     app.push_screen(Columns(view.state.listing.columns, shown), chosen)
 
 
-def _place(app: Console) -> str:
+def _place(app: Stage) -> str:
     """Return what columns are kept under: the saved view that is open, or the screen."""
     view = app.view
     text = view.state.filter.text if view is not None else ""
@@ -68,7 +68,7 @@ def _place(app: Console) -> str:
 # Filters.
 
 
-def build_filter(app: Console) -> None:
+def build_filter(app: Stage) -> None:
     """Ask for a column, a comparison and a value, one after the other, and put them to the filter that is there."""
     view = app.view
     if view is None:
@@ -77,9 +77,7 @@ def build_filter(app: Console) -> None:
     choices = [Choice(f"-{number}", f"without {part}", "remove") for number, part in enumerate(parts)]  # fmt: skip
     choices += [Choice(one.id, one.head, one.shape) for one in view.state.listing.columns]
 
-    def chosen(name: str | None) -> None:
-        if name is None:
-            return
+    def chosen(name: str) -> None:
         if name.startswith("-"):
             _where(app, view, [part for number, part in enumerate(parts) if f"-{number}" != name])
             return
@@ -87,7 +85,7 @@ def build_filter(app: Console) -> None:
         if column is not None:
             _ask_comparison(app, view, column)
 
-    app.push_screen(Picker(_title(view), choices), chosen)
+    app.pick(_title(view), choices, chosen)
 
 
 def _title(view: ListView) -> str:
@@ -95,14 +93,9 @@ def _title(view: ListView) -> str:
     return f"Filter: {text}".replace("[", r"\[") if text else "Filter by column"
 
 
-def _ask_comparison(app: Console, view: ListView, column: Column) -> None:
+def _ask_comparison(app: Stage, view: ListView, column: Column) -> None:
     choices = [Choice(sign, f"{column.id}{sign}…", meaning) for sign, meaning in _comparisons(column)]  # fmt: skip
-
-    def chosen(sign: str | None) -> None:
-        if sign is not None:
-            _ask_value(app, view, column, sign)
-
-    app.push_screen(Picker(column.head, choices), chosen)
+    app.pick(column.head, choices, lambda sign: _ask_value(app, view, column, sign))
 
 
 def _comparisons(column: Column) -> list[tuple[str, str]]:
@@ -118,16 +111,15 @@ def _comparisons(column: Column) -> list[tuple[str, str]]:
     return [("=", "is"), ("!=", "is not")]
 
 
-def _ask_value(app: Console, view: ListView, column: Column, sign: str) -> None:
+def _ask_value(app: Stage, view: ListView, column: Column, sign: str) -> None:
     """Offer the values that are there with their counts, and how many rows each would leave."""
     rows = [one for one in view.table.lines if not isinstance(one, Heading)]
     choices = [Choice(value, value or "(none)", f"{count:,}" if count else "") for value, count in _values(column, rows)]  # fmt: skip
 
-    def chosen(value: str | None) -> None:
-        if value is not None:
-            _where(app, view, [*parts_of(view.state.filter.text), f"{column.id}{sign}{_quoted(value)}"])  # fmt: skip
+    def chosen(value: str) -> None:
+        _where(app, view, [*parts_of(view.state.filter.text), f"{column.id}{sign}{_quoted(value)}"])
 
-    app.push_screen(Picker(f"{column.head} {sign}", choices), chosen)
+    app.pick(f"{column.head} {sign}", choices, chosen)
 
 
 def _values(column: Column, rows: Sequence[Row]) -> list[tuple[str, int]]:
@@ -145,7 +137,7 @@ def _quoted(value: str) -> str:
     return quoted(value)
 
 
-def _where(app: Console, view: ListView, parts: Sequence[str]) -> None:
+def _where(app: Stage, view: ListView, parts: Sequence[str]) -> None:
     text = " ".join(parts)
     compile_filter(text, view.state.listing)
     view.state.where(text)
@@ -157,7 +149,7 @@ def _where(app: Console, view: ListView, parts: Sequence[str]) -> None:
 # Namespaces and contexts.
 
 
-def namespaces(app: Console) -> None:
+def namespaces(app: Stage) -> None:
     """Choose a namespace among those that have rows, as :ns does."""
     counts: Counter[str] = Counter()
     for view in app.views.values():
@@ -166,15 +158,10 @@ def namespaces(app: Console) -> None:
     names = sorted((name for name in counts if name), key=lambda name: (-counts[name], name))
     choices = [Choice("", "all namespaces", f"{sum(counts.values()):,}")]
     choices += [Choice(name, name, f"{counts[name]:,}") for name in [*names, *favourites]]
-
-    def chosen(name: str | None) -> None:
-        if name is not None:
-            set_namespace(app, name)
-
-    app.push_screen(Picker("Namespace", choices), chosen)
+    app.pick("Namespace", choices, lambda name: set_namespace(app, name))
 
 
-def contexts(app: Console) -> None:
+def contexts(app: Stage) -> None:
     """Choose another context of the kubeconfig, as :ctx does."""
     names = app.contexts()
     if not names:
@@ -183,15 +170,10 @@ def contexts(app: Console) -> None:
     choices = [Choice(name, name, "now" if name == app.settings.context else "") for name in names]
     if len(names) > 1:
         choices.append(Choice("*", "all of them side by side", str(len(names))))
-
-    def chosen(name: str | None) -> None:
-        if name is not None:
-            go_to_context(app, name)
-
-    app.push_screen(Picker("Context", choices), chosen)
+    app.pick("Context", choices, lambda name: go_to_context(app, name))
 
 
-def go_to_context(app: Console, name: str) -> None:
+def go_to_context(app: Stage, name: str) -> None:
     """Leave for another context, or for several side by side; the console opens again there, on the same screen. Raises Misuse."""
     chosen = ",".join(meant(name, app.contexts()))
     if chosen == app.settings.context:
@@ -203,7 +185,7 @@ def go_to_context(app: Console, name: str) -> None:
 # Grants and views.
 
 
-def compare(app: Console) -> None:
+def compare(app: Stage) -> None:
     """Show two grants side by side."""
     row, table = app.row, app.table
     if row is None or table is None:
@@ -221,7 +203,7 @@ def compare(app: Console) -> None:
     app.push_screen(TextWindow(title, compared(left, right, min(app.size.width * 9 // 10, 120))))
 
 
-def save(app: Console, name: str) -> None:
+def save(app: Stage, name: str) -> None:
     """Keep screen and filter as a view in the configuration; raises EngineError."""
     view = app.view
     if view is None or not name:

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.actions.codes import CodeActions, Issued
     from kubectl_kpolicy.output.rows import Row
-    from kubectl_kpolicy.tui.app import Console
+    from kubectl_kpolicy.tui.stage import Stage
 
 _NOBODY = "a recording cannot be changed"
 _TTL = "15m"
 
 
-def issue(app: Console) -> AwaitMount | None:
+def issue(app: Stage) -> AwaitMount | None:
     """Ask for whom and for what a code shall be, for what the row shows where it shows something."""
     there, action = app.here, app.registry.get("code-issue")
     codes = there.codes
@@ -48,7 +48,7 @@ def issue(app: Console) -> AwaitMount | None:
     return app.push_screen(Danger(_question(app, codes)), answered)
 
 
-def _question(app: Console, codes: CodeActions) -> Question:
+def _question(app: Stage, codes: CodeActions) -> Question:
     row = app.subject if app.current != "codes" else None
     return Question(
         "Issue",
@@ -65,7 +65,7 @@ def _question(app: Console, codes: CodeActions) -> Question:
     )  # fmt: skip
 
 
-def _place(app: Console) -> str:
+def _place(app: Stage) -> str:
     """Return the cluster that a dialog is about as a sentence, where there are others."""
     return f" In cluster {app.here.name}." if app.here.name else ""
 
@@ -84,7 +84,7 @@ def _binding_of(row: Row | None) -> str:
     return f"{rule}:{place}" if not set("* ") & set(rule + place) else ""
 
 
-def _reveal(app: Console, issued: Issued) -> None:
+def _reveal(app: Stage, issued: Issued) -> None:
     def closed(noted: bool | None) -> None:
         if noted:
             app.say("the code was noted")
@@ -94,7 +94,7 @@ def _reveal(app: Console, issued: Issued) -> None:
     app.push_screen(Reveal("One-time code", issued.take(), issued.about), closed)
 
 
-def redeem(app: Console) -> AwaitMount | None:
+def redeem(app: Stage) -> AwaitMount | None:
     """Ask for a file and a code, and apply the one with the other."""
     there, action = app.here, app.registry.get("code-redeem")
     codes = there.codes
@@ -130,7 +130,7 @@ def redeem(app: Console) -> AwaitMount | None:
     return app.push_screen(Danger(question), answered)
 
 
-def _namespace(app: Console) -> str:
+def _namespace(app: Stage) -> str:
     """Return the namespace that a code on the screen is for, or the one that is looked at."""
     row = app.row
     bound = row.text("place") if row is not None else ""

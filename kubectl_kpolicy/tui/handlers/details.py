@@ -23,7 +23,7 @@ from kubectl_kpolicy.output.explanation import Reason
 from kubectl_kpolicy.output.structured import yaml_text
 from kubectl_kpolicy.output.time_format import absolute
 from kubectl_kpolicy.tui.modals.help import HelpEntry, HelpWindow
-from kubectl_kpolicy.tui.modals.picker import Choice, Picker
+from kubectl_kpolicy.tui.modals.picker import Choice
 from kubectl_kpolicy.tui.modals.texts import TextWindow
 from kubectl_kpolicy.tui.state import Heading
 from kubectl_kpolicy.tui.views import ExplainView
@@ -31,6 +31,7 @@ from kubectl_kpolicy.tui.widgets.detail import text_of
 from kubectl_kpolicy.tui.widgets.frame import key_name
 from kubectl_kpolicy.tui.widgets.gauges import PulseView
 
+from . import perform_named
 from .changes import sentence
 
 if TYPE_CHECKING:
@@ -38,12 +39,12 @@ if TYPE_CHECKING:
 
     from engine.model import Object
     from kubectl_kpolicy.output.rows import Row
-    from kubectl_kpolicy.tui.app import Console
+    from kubectl_kpolicy.tui.stage import Stage
 
 _DANGERS = {Danger.LOOKS: "", Danger.ASKS: "opens a form", Danger.CHANGES: "changes", Danger.DESTROYS: "destroys"}  # fmt: skip
 
 
-def open_row(app: Console) -> None:
+def open_row(app: Stage) -> None:
     """Show everything about the row; on Pulse, go to the rows behind the number."""
     if app.current == "pulse":
         door = app.query_one(PulseView).door
@@ -58,7 +59,7 @@ def open_row(app: Console) -> None:
         describe(app)
 
 
-def describe(app: Console) -> None:
+def describe(app: Stage) -> None:
     """Show all values of the row."""
     if app.row is not None and app.view is not None:
         found = sections(app.row, app.view.state.listing, app.here.source.world, app.source.now())
@@ -69,7 +70,7 @@ def _harmless(text: str) -> str:
     return "\n".join(plain(line) for line in text.splitlines())
 
 
-def show_hint(app: Console) -> None:
+def show_hint(app: Stage) -> None:
     """Show what the policy's author says about mending it."""
     if app.row is not None:
         app.push_screen(
@@ -77,7 +78,7 @@ def show_hint(app: Console) -> None:
         )
 
 
-async def explain(app: Console) -> None:
+async def explain(app: Stage) -> None:
     """Why this object fails."""
     row = app.row
     if row is None:
@@ -89,7 +90,7 @@ async def explain(app: Console) -> None:
     await explain_object(app, row.text("namespace"), row.text("resource"))
 
 
-async def explain_object(app: Console, namespace: str, resource: str) -> None:
+async def explain_object(app: Stage, namespace: str, resource: str) -> None:
     """Open the Explain screen for an object, as the engine decides about it now or as reports tell.
 
     Without a namespace that of the screen, or else the only one that has such an object.
@@ -110,7 +111,7 @@ async def explain_object(app: Console, namespace: str, resource: str) -> None:
     app.query_one(ExplainView).show(title, found, unknown=known(world, POLICIES).said(now))
 
 
-def _told(app: Console, namespace: str, resource: str) -> tuple[str, str, list[Reason]]:
+def _told(app: Stage, namespace: str, resource: str) -> tuple[str, str, list[Reason]]:
     """Return what reports tell of an object, with its place as they have it; raises EngineError where they tell nothing."""
     world, now = app.here.source.world, app.source.now()
     place = place_in_rows(violations.all_rows(world), namespace, resource)
@@ -120,7 +121,7 @@ def _told(app: Console, namespace: str, resource: str) -> tuple[str, str, list[R
     return *place, explaining.explained_by_reports(world, *place, now)
 
 
-async def _asked(app: Console, obj: dict[str, object]) -> list[Reason]:
+async def _asked(app: Stage, obj: dict[str, object]) -> list[Reason]:
     """Ask the engine about an object of the cluster, and the cluster for what rules have to know; raises EngineError."""
     from controllers.kube import Discovery
     from controllers.lookups.assembling import for_person
@@ -138,7 +139,7 @@ async def _asked(app: Console, obj: dict[str, object]) -> list[Reason]:
         await lookups.close()
 
 
-def show_help(app: Console) -> None:
+def show_help(app: Stage) -> None:
     """Keys and words of this screen."""
     found = []
     for action in app.registry.on(app.current):
@@ -153,7 +154,7 @@ def show_help(app: Console) -> None:
     app.push_screen(HelpWindow(f"Help: {app.current}", found))
 
 
-def menu(app: Console) -> None:
+def menu(app: Stage) -> None:
     """Everything that can be done with the row, with keys."""
     choices = []
     for action in app.registry.on(app.current):
@@ -162,21 +163,16 @@ def menu(app: Console) -> None:
         keys = app.registry.keys(action)
         choices.append(Choice(action.id, action.title, key_name(keys[0]) if keys else "", app.refusal(action)))  # fmt: skip
 
-    async def chosen(name: str | None) -> None:
-        action = app.registry.get(name or "")
-        if action is not None:
-            await app.perform(action)
-
-    app.push_screen(Picker(f"Actions: {title_of(app)}", choices), chosen)
+    app.pick(f"Actions: {title_of(app)}", choices, lambda name: perform_named(app, name))
 
 
-def show_log(app: Console) -> None:
+def show_log(app: Stage) -> None:
     """Show the command lines behind what was done here."""
     lines = "\n".join(app.command_log) or "nothing was done yet; what you do shows here as commands"
     app.push_screen(TextWindow("Command log", lines))
 
 
-def copy(app: Console) -> None:
+def copy(app: Stage) -> None:
     """Copy name, message, YAML or command, over SSH as well."""
     row = app.row
     if row is None:
@@ -189,24 +185,21 @@ def copy(app: Console) -> None:
     }
     choices = [Choice(name, f"{name}: {plain(value[:60])}") for name, value in values.items() if value]  # fmt: skip
 
-    def chosen(name: str | None) -> None:
-        if name is not None:
-            app.copy_to_clipboard(values[name])
-            app.say(f"copied {name}")
+    def chosen(name: str) -> None:
+        app.copy_to_clipboard(values[name])
+        app.say(f"copied {name}")
 
-    app.push_screen(Picker("Copy", choices), chosen)
+    app.pick("Copy", choices, chosen)
 
 
-def export(app: Console) -> None:
+def export(app: Stage) -> None:
     """Write the rows that are shown to a file."""
     view = app.view
     if view is None:
         return
     rows = [one for one in view.table.lines if not isinstance(one, Heading)]
 
-    def chosen(form: str | None) -> None:
-        if form is None:
-            return
+    def chosen(form: str) -> None:
         from kubectl_kpolicy.output.listings import write_rows
 
         stamp = absolute(app.source.now()).replace(":", "")
@@ -220,10 +213,10 @@ def export(app: Console) -> None:
         app.say(f"wrote {len(rows)} rows to {path}")
 
     choices = [Choice("jsonl", "JSON lines"), Choice("csv", "CSV"), Choice("md", "Markdown")]
-    app.push_screen(Picker("Export what is shown", choices), chosen)
+    app.pick("Export what is shown", choices, chosen)
 
 
-def policy_results(app: Console) -> None:
+def policy_results(app: Stage) -> None:
     """Results of this policy, passing ones included."""
     if app.row is not None:
         app.go("violations", f"policy={app.row.text('policy')}")
@@ -231,13 +224,13 @@ def policy_results(app: Console) -> None:
             app.view.state.failures = False
 
 
-def policy_exceptions(app: Console) -> None:
+def policy_exceptions(app: Stage) -> None:
     """Exceptions that name this policy."""
     if app.row is not None:
         app.go("exceptions", f"rules={app.row.text('policy')}/*")
 
 
-def policy_test(app: Console) -> None:
+def policy_test(app: Stage) -> None:
     """Show the command that tests a file against this policy."""
     if app.row is not None:
         name = app.row.text("name")
@@ -245,13 +238,13 @@ def policy_test(app: Console) -> None:
         app.push_screen(TextWindow("Test a file against this policy", text))
 
 
-def follow(app: Console) -> None:
+def follow(app: Stage) -> None:
     """Only records about this object."""
     if app.row is not None:
         app.go("audit", f'object="{app.row.text("object")}"')
 
 
-def tail(app: Console) -> None:
+def tail(app: Stage) -> None:
     """Follow new records as they come."""
     if app.view is not None:
         app.view.state.order = ("-seq",)
@@ -260,7 +253,7 @@ def tail(app: Console) -> None:
         app.say("newest first; new records appear at the top")
 
 
-def verify_audit(app: Console) -> None:
+def verify_audit(app: Stage) -> None:
     """Check the chain of audit records and say what was found."""
     from engine.audit import segment_of, verify
 
@@ -276,7 +269,7 @@ def verify_audit(app: Console) -> None:
     app.push_screen(TextWindow("Chain of records", _harmless("\n".join(lines))))
 
 
-def grant_report(app: Console) -> None:
+def grant_report(app: Stage) -> None:
     """Show what the grant let through, from request to end."""
     describe(app)
 
@@ -286,14 +279,14 @@ def grant_report(app: Console) -> None:
 _NOT_RECORDED = "a recording does not hold the object; this is the record of it"
 
 
-def title_of(app: Console) -> str:
+def title_of(app: Stage) -> str:
     """Return what the row is about, for the border of a window."""
     row = app.row
     name = (row.text("resource") or row.text("name") or row.key) if row is not None else app.current
     return plain(name).replace("[", r"\[")
 
 
-async def show_yaml(app: Console) -> None:
+async def show_yaml(app: Stage) -> None:
     """Show the object as YAML; that of a violation or a denied request as it is in the cluster."""
     row = app.row
     if row is None:
@@ -325,7 +318,7 @@ def _yaml(obj: Object, found: Sequence[Objection]) -> Text:
     return text
 
 
-async def _real(app: Console, row: Row) -> tuple[Object | None, list[str], str]:
+async def _real(app: Stage, row: Row) -> tuple[Object | None, list[str], str]:
     """Return the object of a row, its owners, and why it is not there."""
     from kubectl_kpolicy.cluster.owners import chain
     from kubectl_kpolicy.cluster.sources import LiveSource
@@ -341,7 +334,7 @@ async def _real(app: Console, row: Row) -> tuple[Object | None, list[str], str]:
     return obj, await chain(app.here.source.client, obj), ""
 
 
-async def fetched(app: Console, namespace: str, resource: str) -> Object | None:
+async def fetched(app: Stage, namespace: str, resource: str) -> Object | None:
     """Return the object from the cluster; None in a recording, or where it is gone or may not be read but reports tell of it.
 
     Raises EngineError.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from textual.events import Key
 
     from kubectl_kpolicy.cluster.sources import LiveSource
-    from kubectl_kpolicy.tui.app import Console
+    from kubectl_kpolicy.tui.stage import Stage
     from kubectl_kpolicy.tui.state import ListState
 
 UNLOCKED_FOR = 15 * 60
@@ -40,7 +40,7 @@ _ASKS = {
 }
 
 
-def _open(app: Console, mark: str, text: str = "") -> None:
+def _open(app: Stage, mark: str, text: str = "") -> None:
     line = app.query_one("#line", Input)
     line.add_class("-open")
     line.placeholder = _ASKS[mark]
@@ -50,18 +50,18 @@ def _open(app: Console, mark: str, text: str = "") -> None:
     line.action_end()
 
 
-def filter_line(app: Console) -> None:
+def filter_line(app: Stage) -> None:
     """Keep rows that fit."""
     if app.view is not None:
         _open(app, "/", app.view.state.filter.text)
 
 
-def command_line(app: Console) -> None:
+def command_line(app: Stage) -> None:
     """Go to a screen or run a command."""
     _open(app, ":")
 
 
-def close_line(app: Console) -> None:
+def close_line(app: Stage) -> None:
     """Close the line and give the focus back."""
     line = app.query_one("#line", Input)
     line.remove_class("-open")
@@ -69,7 +69,7 @@ def close_line(app: Console) -> None:
     app.screen.set_focus(app.table or app.query_one(f"#{app.current}"))
 
 
-def changed(app: Console) -> None:
+def changed(app: Stage) -> None:
     """Filter with what stands there so far; half a filter is no mistake yet, it is only said."""
     line = app.query_one("#line", Input)
     if app.view is None or not line.has_class("-open") or not line.value.startswith("/"):
@@ -98,7 +98,7 @@ class Form(Protocol):
         """Go on after a field."""
 
 
-async def typed(app: Console, field: Input, event: Key) -> bool:
+async def typed(app: Stage, field: Input, event: Key) -> bool:
     """Take a key into a field of the line or of a form, at once, so that the next one finds it there; tell whether it was taken."""
     edits = _LINE_EDITS if field.id == "line" else _EDITS
     if event.key == "enter":
@@ -117,7 +117,7 @@ async def typed(app: Console, field: Input, event: Key) -> bool:
     return True
 
 
-def _suggest(app: Console, field: Input) -> None:
+def _suggest(app: Stage, field: Input) -> None:
     """Show behind the cursor what the line is likely to become; the arrow to the right takes it."""
     text = line_text(field.value)
     if text is None or not isinstance(field, Entry):
@@ -127,7 +127,7 @@ def _suggest(app: Console, field: Input) -> None:
     field.suggest(f":{found}" if found else "")
 
 
-def _recalled(app: Console, field: Input, key: str) -> bool:
+def _recalled(app: Stage, field: Input, key: str) -> bool:
     """Complete the line, or go back and forth in the lines before; tell whether the key meant that."""
     text = line_text(field.value)
     if text is None or key not in ("tab", "shift+tab", "up", "down"):
@@ -142,7 +142,7 @@ def _recalled(app: Console, field: Input, key: str) -> bool:
     return True
 
 
-def _completed(app: Console, text: str, by: int) -> str | None:
+def _completed(app: Stage, text: str, by: int) -> str | None:
     """Return the line with its last word completed; pressed again, with the next completion. None where nothing fits."""
     before, index = app.lines.offered
     if not (before and text == before[index]):
@@ -156,7 +156,7 @@ def _completed(app: Console, text: str, by: int) -> str | None:
     return before[index]
 
 
-async def done(app: Console) -> None:
+async def done(app: Stage) -> None:
     """Do what was typed."""
     text = app.query_one("#line", Input).value
     if text.startswith("/"):
@@ -168,7 +168,7 @@ async def done(app: Console) -> None:
     await run_line(app, text.removeprefix(":"))
 
 
-async def run_line(app: Console, text: str) -> None:
+async def run_line(app: Stage, text: str) -> None:
     """Do what a command line says; what cannot be understood is said."""
     command = understand(text, app.settings.aliases, app.settings.own.plugins)
     if command.problem:
@@ -180,7 +180,7 @@ async def run_line(app: Console, text: str) -> None:
         app.say(sentence(error), "yellow")
 
 
-async def _run(app: Console, verb: str, word: str, rest: str) -> None:
+async def _run(app: Stage, verb: str, word: str, rest: str) -> None:
     match verb:
         case "go":
             app.go(word, rest or None)
@@ -209,7 +209,7 @@ async def _run(app: Console, verb: str, word: str, rest: str) -> None:
             _choose(app, verb, word)
 
 
-def _choose(app: Console, verb: str, word: str) -> None:
+def _choose(app: Stage, verb: str, word: str) -> None:
     """Look at another namespace, context or instant, or keep what is looked at as a view."""
     match verb:
         case "ns" if word:
@@ -224,7 +224,7 @@ def _choose(app: Console, verb: str, word: str) -> None:
             choices.save(app, word)
 
 
-def unlock(app: Console) -> None:
+def unlock(app: Stage) -> None:
     """Allow changes for a quarter of an hour."""
     app.read_only = False
     app.set_timer(UNLOCKED_FOR, lambda: lock(app) if app.settings.read_only else None)
@@ -232,14 +232,14 @@ def unlock(app: Console) -> None:
     app.draw_frame()
 
 
-def lock(app: Console) -> None:
+def lock(app: Stage) -> None:
     """Allow no changes."""
     app.read_only = True
     app.say("read-only")
     app.draw_frame()
 
 
-def toggle_lock(app: Console) -> None:
+def toggle_lock(app: Stage) -> None:
     """Lock changes, or unlock them for 15 minutes."""
     if app.read_only:
         unlock(app)
@@ -247,7 +247,7 @@ def toggle_lock(app: Console) -> None:
         lock(app)
 
 
-def back(app: Console) -> None:
+def back(app: Stage) -> None:
     """Close what is open; else take back the filter; else go where one came from."""
     line = app.query_one("#line", Input)
     if line.has_class("-open"):
@@ -265,17 +265,17 @@ def back(app: Console) -> None:
         app.go(place.screen, place.where or None, remember=False)
 
 
-def palette(app: Console) -> None:
+def palette(app: Stage) -> None:
     """Search everything that can be done."""
     app.action_command_palette()
 
 
-def leave(app: Console) -> None:
+def leave(app: Stage) -> None:
     """Leave the console."""
     app.exit()
 
 
-def follow_labels(app: Console) -> None:
+def follow_labels(app: Stage) -> None:
     """Let the cluster be asked for labels, where the filter speaks of those that the rows of this screen do not bring along."""
     from kubectl_kpolicy.cluster.sources import LiveSource
 
@@ -297,7 +297,7 @@ def follow_labels(app: Console) -> None:
         )
 
 
-async def _learn_labels(app: Console, state: ListState, source: LiveSource) -> None:
+async def _learn_labels(app: Stage, state: ListState, source: LiveSource) -> None:
     """Read the labels of the objects that violations are about, which reports do not hold, and filter by them."""
     from kubectl_kpolicy.cluster.owners import Owners
 
@@ -316,7 +316,7 @@ _LIVE = (
 )
 
 
-def _past(app: Console) -> ReplaySource | None:
+def _past(app: Stage) -> ReplaySource | None:
     """Return the recording that is looked at; say so where it is a live cluster."""
     if isinstance(app.source, ReplaySource):
         return app.source
@@ -324,7 +324,7 @@ def _past(app: Console) -> ReplaySource | None:
     return None
 
 
-def _moved(app: Console, past: ReplaySource) -> None:
+def _moved(app: Stage, past: ReplaySource) -> None:
     """Draw what was there at the new instant; what depends on the time is made anew."""
     for view in app.views.values():
         view.state.outdate()
@@ -340,7 +340,7 @@ def _said(past: ReplaySource) -> str:
     )
 
 
-def step(by: int, app: Console) -> None:
+def step(by: int, app: Stage) -> None:
     """Go to the change before or after."""
     past = _past(app)
     if past is None:
@@ -351,7 +351,7 @@ def step(by: int, app: Console) -> None:
         app.say("nothing was recorded after this" if by > 0 else "the recording begins here")
 
 
-def move(sign: int, app: Console) -> None:
+def move(sign: int, app: Stage) -> None:
     """Go five minutes back or on."""
     past = _past(app)
     if past is not None:
@@ -359,7 +359,7 @@ def move(sign: int, app: Console) -> None:
         _moved(app, past)
 
 
-def at(app: Console, word: str) -> None:
+def at(app: Stage, word: str) -> None:
     """Look at an instant: `start`, `end`, `12:04`, RFC 3339, or a length from now such as `+5m`; raises EngineError."""
     past = _past(app)
     if past is not None:

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from textual import events
     from textual.app import ComposeResult
 
-    from kubectl_kpolicy.tui.app import Console
+    from kubectl_kpolicy.tui.stage import Stage
 
 _DOORS = ("context", "namespaces", "read-only", "grants", "inbox")
 
 
-async def open_door(app: Console, door: str) -> None:
+async def open_door(app: Stage, door: str) -> None:
     """Go to a screen, do an action, or put the focus on the table."""
     action = app.registry.get(door)
     if door in SCREENS:
@@ -35,7 +35,7 @@ async def open_door(app: Console, door: str) -> None:
         app.screen.set_focus(app.table)
 
 
-def jump(app: Console) -> None:
+def jump(app: Stage) -> None:
     """Go to a part of the screen by a letter."""
 
     async def chosen(door: str | None) -> None:
@@ -47,7 +47,7 @@ def jump(app: Console) -> None:
     )
 
 
-def _marks(app: Console) -> Iterator[Mark]:
+def _marks(app: Stage) -> Iterator[Mark]:
     header = app.query_one(Header)
     for number, door in enumerate(_DOORS, 1):
         place = header.place_of(door)

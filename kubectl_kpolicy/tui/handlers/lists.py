@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from kubectl_kpolicy.output.rows import Shape
-from kubectl_kpolicy.tui.modals.picker import Choice, Picker
+from kubectl_kpolicy.tui.modals.picker import Choice
 from kubectl_kpolicy.tui.themes import SHORT, theme_name
 from kubectl_kpolicy.tui.widgets.detail import Detail
 
 if TYPE_CHECKING:
-    from kubectl_kpolicy.tui.app import Console
+    from kubectl_kpolicy.tui.stage import Stage
 
 _BY_WORD = {
     "name": ("name", "resource", "id", "target", "object", "check"),
@@ -22,7 +22,7 @@ _BY_WORD = {
 _NEWEST_FIRST = (Shape.AGE, Shape.TIME)
 
 
-def sort(word: str, app: Console) -> None:
+def sort(word: str, app: Stage) -> None:
     """Sort by the column that a word stands for."""
     if app.view is None:
         return
@@ -38,49 +38,48 @@ def sort(word: str, app: Console) -> None:
     app.draw()
 
 
-async def sort_picker(app: Console) -> None:
+def sort_picker(app: Stage) -> None:
     """Choose the column to sort by."""
     if app.view is None:
         return
     state = app.view.state
     choices = [Choice(one.id, one.head, one.shape) for one in state.listing.columns]
 
-    def chosen(name: str | None) -> None:
-        if name is not None:
-            state.sort_by(name)
-            app.draw()
+    def chosen(name: str) -> None:
+        state.sort_by(name)
+        app.draw()
 
-    app.push_screen(Picker("Sort by", choices), chosen)
+    app.pick("Sort by", choices, chosen)
 
 
-def reverse(app: Console) -> None:
+def reverse(app: Stage) -> None:
     """Turn the order round."""
     if app.view is not None:
         app.view.state.reverse()
         app.draw()
 
 
-def wide(app: Console) -> None:
+def wide(app: Stage) -> None:
     """Show all columns."""
     if app.view is not None:
         app.view.state.wide = not app.view.state.wide
         app.view.table.measure()
 
 
-def failures(app: Console) -> None:
+def failures(app: Stage) -> None:
     """Show only what fails, or everything."""
     if app.view is not None and app.view.state.listing.failures is not None:
         app.view.state.failures = not app.view.state.failures
         app.draw()
 
 
-def timeline(app: Console) -> None:
+def timeline(app: Stage) -> None:
     """Show the rows as lanes in time, or hide them."""
     if app.view is not None:
         app.say("timeline on" if app.view.toggle_lanes() else "timeline off")
 
 
-def group(app: Console) -> None:
+def group(app: Stage) -> None:
     """Group rows by the next column that lends itself to it."""
     if app.view is not None:
         name = app.view.state.next_group()
@@ -88,14 +87,14 @@ def group(app: Console) -> None:
         app.draw()
 
 
-def audit_exceptions(app: Console) -> None:
+def audit_exceptions(app: Stage) -> None:
     """Only exceptions with something wrong."""
     if app.view is not None:
         app.view.state.where("" if app.view.state.filter.text else 'drift!=""')
         app.draw()
 
 
-def ignore(app: Console) -> None:
+def ignore(app: Stage) -> None:
     """Hide this row on this computer until it changes; nothing is granted."""
     if app.view is not None and app.rows:
         app.view.state.hidden |= {row.key for row in app.rows}
@@ -104,18 +103,17 @@ def ignore(app: Console) -> None:
         app.draw()
 
 
-async def themes(app: Console) -> None:
+def themes(app: Stage) -> None:
     """Choose colours; two pairs are for colour-blind eyes."""
 
-    def chosen(name: str | None) -> None:
-        if name is not None:
-            app.theme = theme_name(name)
+    def chosen(name: str) -> None:
+        app.theme = theme_name(name)
 
     choices = [Choice(name, name, "now" if theme_name(name) == app.theme else "") for name in SHORT]
-    app.push_screen(Picker("Theme", choices), chosen)
+    app.pick("Theme", choices, chosen)
 
 
-def maximize(app: Console) -> None:
+def maximize(app: Stage) -> None:
     """Give the whole screen to the table, or back."""
     detail = app.query_one("#detail")
     detail.styles.display = "none" if detail.styles.display != "none" else "block"
@@ -125,20 +123,20 @@ def maximize(app: Console) -> None:
         app.call_after_refresh(app.table.measure)
 
 
-def resize(by: int, app: Console) -> None:
+def resize(by: int, app: Stage) -> None:
     """Give the details a wider or narrower part of the screen."""
     pane = app.query_one(Detail)
     pane.take(pane.share + by)
     app.say(f"details take {pane.share} % of the width")
 
 
-def toggle_header(app: Console) -> None:
+def toggle_header(app: Stage) -> None:
     """Show or hide the header."""
     header = app.query_one("#header")
     header.display = not header.display
 
 
-async def refresh(app: Console) -> None:
+async def refresh(app: Stage) -> None:
     """Read again what is not watched."""
     app.say("reading again …")
     try:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.record import record
 from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS
 from kubectl_kpolicy.output.cells import plain
-from kubectl_kpolicy.tui.modals.picker import Choice, Picker
+from kubectl_kpolicy.tui.modals.picker import Choice
 from kubectl_kpolicy.tui.widgets.gauges import PulseView
 from kubectl_kpolicy.tui.widgets.notices import NoticeLine
 
 if TYPE_CHECKING:
-    from kubectl_kpolicy.tui.app import Console
+    from kubectl_kpolicy.tui.stage import Stage
 
 
-def move(by: int, app: Console) -> None:
+def move(by: int, app: Stage) -> None:
     """Move the cursor by so many rows."""
     if app.table is not None:
         app.table.move_to(app.table.index + by)
@@ -26,13 +25,13 @@ def move(by: int, app: Console) -> None:
         getattr(tree, "action_cursor_down" if by > 0 else "action_cursor_up")()
 
 
-def page(direction: int, app: Console) -> None:
+def page(direction: int, app: Stage) -> None:
     """Move the cursor by a screen."""
     if app.table is not None:
         app.table.move_to(app.table.index + direction * app.table.page())
 
 
-def sideways(by: int, app: Console) -> None:
+def sideways(by: int, app: Stage) -> None:
     """Show columns further left or right."""
     if app.table is not None:
         app.table.scroll_relative(x=by * 8, animate=False)
@@ -40,46 +39,46 @@ def sideways(by: int, app: Console) -> None:
         app.query_one(PulseView).move(by)
 
 
-def mark(app: Console) -> None:
+def mark(app: Stage) -> None:
     """Mark the row for what is done to several at once."""
     if app.table is not None:
         app.table.mark()
 
 
-def mark_range(app: Console) -> None:
+def mark_range(app: Stage) -> None:
     """Mark all rows from the last mark to this one."""
     if app.table is not None:
         app.table.mark_range()
 
 
-def clear_marks(app: Console) -> None:
+def clear_marks(app: Stage) -> None:
     """Take away all marks."""
     if app.table is not None:
         app.table.state.marks.clear()
         app.table.refresh()
 
 
-def beside(by: int, app: Console) -> None:
+def beside(by: int, app: Stage) -> None:
     """Go to the screen beside this one."""
     names = list(SCREENS)
     app.go(names[(names.index(app.current) + by) % len(names)])
 
 
-def step(by: int, app: Console) -> None:
+def step(by: int, app: Stage) -> None:
     """Go back or forth in the history of screens."""
     place = app.history.step(by)
     if place is not None:
         app.go(place.screen, place.where or None, remember=False)
 
 
-def last(app: Console) -> None:
+def last(app: Stage) -> None:
     """Go to the screen before this one."""
     place = app.history.before()
     if place is not None:
         app.go(place.screen)
 
 
-def open_view(app: Console, name: str) -> None:
+def open_view(app: Stage, name: str) -> None:
     """Open a saved view: a screen with its filter; raises FilterError for one that does not fit."""
     screen, _, where = app.settings.views.get(name, "").partition(":")
     if screen.strip() not in LISTINGS:
@@ -92,7 +91,7 @@ def open_view(app: Console, name: str) -> None:
         app.view.state.columns = chosen
 
 
-def set_namespace(app: Console, namespace: str) -> None:
+def set_namespace(app: Stage, namespace: str) -> None:
     """Show one namespace, or all of them, on every screen."""
     for view in app.views.values():
         view.state.namespace = namespace
@@ -100,7 +99,7 @@ def set_namespace(app: Console, namespace: str) -> None:
     app.draw()
 
 
-def favourite(digit: int, app: Console) -> None:
+def favourite(digit: int, app: Stage) -> None:
     """Show a favourite namespace of the configuration; all of them for 0."""
     if digit == 0:
         set_namespace(app, "")
@@ -110,7 +109,7 @@ def favourite(digit: int, app: Console) -> None:
         app.say(f"there is no favourite {digit}; list some under `favourites` in the configuration", "yellow")  # fmt: skip
 
 
-def go_to_notice(app: Console) -> None:
+def go_to_notice(app: Stage) -> None:
     """Go where the notice leads; with several, choose one."""
     line = app.query_one(NoticeLine)
     line.dismiss()
@@ -118,55 +117,13 @@ def go_to_notice(app: Console) -> None:
         app.say("no notice yet: decisions, ends and new critical failures show here")
         return
 
-    def chosen(number: str | None) -> None:
-        if number is not None:
-            notice = line.told[int(number)][1]
-            app.go(notice.screen, notice.where)
+    def chosen(number: str) -> None:
+        notice = line.told[int(number)][1]
+        app.go(notice.screen, notice.where)
 
     if len(line.told) == 1:
         chosen("0")
         return
     newest = reversed(list(enumerate(line.told)))
     choices = [Choice(str(number), plain(one.text), f"{at:%H:%M}") for number, (at, one) in newest]
-    app.push_screen(Picker("Notices", choices), chosen)
-
-
-# Where one has been: screens with their filters, back and forth, and the one before this.
-
-
-@record
-class Place:
-    """A screen and the filter it had."""
-
-    screen: str
-    where: str = ""
-
-
-class History:
-    """The places of one sitting; going somewhere new forgets what was ahead."""
-
-    def __init__(self) -> None:
-        self._places: list[Place] = []
-        self._index = -1
-
-    def __repr__(self) -> str:
-        return f"<History {self._index + 1}/{len(self._places)}>"
-
-    def visit(self, place: Place) -> None:
-        """Note that somebody went to a place."""
-        if self._index >= 0 and self._places[self._index] == place:
-            return
-        self._places = [*self._places[: self._index + 1][-99:], place]
-        self._index = len(self._places) - 1
-
-    def step(self, by: int) -> Place | None:
-        """Go back (-1) or forth (1); None where there is nothing."""
-        if not 0 <= self._index + by < len(self._places):
-            return None
-        self._index += by
-        return self._places[self._index]
-
-    def before(self) -> Place | None:
-        """Return the last place on another screen."""
-        here = self._places[self._index].screen if self._places else ""
-        return next((one for one in reversed(self._places[: self._index]) if one.screen != here), None)  # fmt: skip
+    app.pick("Notices", choices, chosen)

@@ -16,9 +16,9 @@ from textual.app import SuspendNotSupported
 from engine.errors import EngineError
 from kubectl_kpolicy.actions.plugins import argv_of, values_of
 from kubectl_kpolicy.output.cells import plain
-from kubectl_kpolicy.tui.clusters import cluster_of
 from kubectl_kpolicy.tui.modals.danger import Danger, Question
 from kubectl_kpolicy.tui.serving import is_served
+from kubectl_kpolicy.tui.stage import cluster_of
 
 from .changes import names_of, sentence
 from .input_line import run_line
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.actions.plugins import Plugin
     from kubectl_kpolicy.output.rows import Row
-    from kubectl_kpolicy.tui.app import Console
+    from kubectl_kpolicy.tui.stage import Stage
 
 _KEPT = 4096
 """Bytes of what a program in the background says last."""
 
 
-async def press(line: str, app: Console) -> None:
+async def press(line: str, app: Stage) -> None:
     """Run a line as if it had been typed after `:`."""
     await run_line(app, line)
 
 
-async def run(name: str, app: Console) -> None:
+async def run(name: str, app: Stage) -> None:
     """Run a program for the marked rows, else for the row under the cursor; where it is to be confirmed, after it was shown."""
     plugin = app.settings.own.plugins[name]
     try:
@@ -67,7 +67,7 @@ async def run(name: str, app: Console) -> None:
     )
 
 
-def _lines(plugin: Plugin, app: Console) -> list[list[str]]:
+def _lines(plugin: Plugin, app: Stage) -> list[list[str]]:
     """Return what is to be run, one list of arguments for each row; raises EngineError where something is in the way."""
     if is_served():
         raise EngineError(
@@ -85,7 +85,7 @@ def _lines(plugin: Plugin, app: Console) -> list[list[str]]:
     return [argv_of(plugin, values_of(row, **_about(app, row))) for row in rows]
 
 
-def _about(app: Console, row: Row | None) -> dict[str, str]:
+def _about(app: Stage, row: Row | None) -> dict[str, str]:
     """Return in which cluster and as whom a program is to act."""
     there = cluster_of(row, app.clusters)
     return {
@@ -98,7 +98,7 @@ def _shown(lines: Sequence[Sequence[str]]) -> str:
     return " && ".join(map(shlex.join, lines))
 
 
-async def _start(plugin: Plugin, lines: Sequence[Sequence[str]], app: Console) -> None:
+async def _start(plugin: Plugin, lines: Sequence[Sequence[str]], app: Stage) -> None:
     app.log_command(_shown(lines))
     if plugin.background:
         app.say(f"{plugin.name} runs in the background")
@@ -114,7 +114,7 @@ async def _start(plugin: Plugin, lines: Sequence[Sequence[str]], app: Console) -
     app.say(_ended(plugin, code, ""), "red" if code else "")
 
 
-async def _in_front(lines: Sequence[Sequence[str]], app: Console) -> int:
+async def _in_front(lines: Sequence[Sequence[str]], app: Stage) -> int:
     """Lend the terminal to programs, one after the other up to the first that fails, and wait for enter; return the last exit code."""
     code = 0
     for argv in lines:
@@ -129,7 +129,7 @@ async def _in_front(lines: Sequence[Sequence[str]], app: Console) -> int:
     return code
 
 
-async def _in_background(plugin: Plugin, lines: Sequence[Sequence[str]], app: Console) -> None:
+async def _in_background(plugin: Plugin, lines: Sequence[Sequence[str]], app: Stage) -> None:
     """Run programs one after the other up to the first that fails, and say how they ended."""
     for argv in lines:
         process = await _process(argv, app, captured=True)
@@ -168,7 +168,7 @@ def _ended(plugin: Plugin, code: int, said: str) -> str:
 
 
 async def _process(
-    argv: Sequence[str], app: Console, *, captured: bool = False
+    argv: Sequence[str], app: Stage, *, captured: bool = False
 ) -> subprocess.Process:
     """Start a program with the kubeconfig that was named to the console; what it writes is captured, or goes to the terminal."""
     more = {"KUBECONFIG": app.settings.kubeconfig} if app.settings.kubeconfig else {}

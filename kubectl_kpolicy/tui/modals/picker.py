@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from rich.text import Text
 from textual.binding import Binding, BindingType
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.output.rows import Column
 
+T = TypeVar("T")
+
 
 @record
 class Choice:
@@ -32,7 +34,23 @@ class Choice:
     refused: str = ""
 
 
-class Picker(ModalScreen[str | None]):
+class _Listed(ModalScreen[T]):
+    """A window with one list in it."""
+
+    def on_mount(self) -> None:
+        """Put the cursor on the first entry."""
+        self.query_one(OptionList).highlighted = 0
+
+    def action_move(self, by: int) -> None:
+        """Move the cursor of the list, also while a text has the focus."""
+        options = self.query_one(OptionList)
+        if by > 0:
+            options.action_cursor_down()
+        else:
+            options.action_cursor_up()
+
+
+class Picker(_Listed["str | None"]):
     """Returns the id of what was chosen, None when the window was closed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -53,10 +71,6 @@ class Picker(ModalScreen[str | None]):
             window.border_subtitle = "type to narrow · enter choose · esc close"
             yield Input(placeholder="type to narrow", compact=True)
             yield OptionList(*self._options(""), markup=False)
-
-    def on_mount(self) -> None:
-        """Put the cursor on the first entry."""
-        self.query_one(OptionList).highlighted = 0
 
     def _options(self, typed: str) -> list[Option]:
         words = typed.lower().split()
@@ -81,14 +95,6 @@ class Picker(ModalScreen[str | None]):
         """Return what was chosen."""
         self.dismiss(event.option.id)
 
-    def action_move(self, by: int) -> None:
-        """Move the cursor of the list while the text has the focus."""
-        options = self.query_one(OptionList)
-        if by > 0:
-            options.action_cursor_down()
-        else:
-            options.action_cursor_up()
-
 
 def _line(choice: Choice) -> Text:
     text = Text(no_wrap=True, overflow="ellipsis")
@@ -102,14 +108,14 @@ def _line(choice: Choice) -> Text:
 # The window in which columns of a list are switched on and off.
 
 
-class Columns(ModalScreen[tuple[str, ...] | None]):
+class Columns(_Listed["tuple[str, ...] | None"]):
     """Returns the ids of the columns that shall be shown, in the screen's order; none at all mean its own choice."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "dismiss", "Close", show=False),
         Binding("space", "turn", "On or off", show=False, priority=True),
         Binding("enter", "done", "Done", show=False, priority=True),
-        Binding("r", "own", "Reset", show=False),
+        Binding("r", "dismiss(())", "Reset", show=False),
         Binding("j", "move(1)", "Down", show=False),
         Binding("k", "move(-1)", "Up", show=False),
     ]
@@ -126,10 +132,6 @@ class Columns(ModalScreen[tuple[str, ...] | None]):
             window.border_subtitle = "space on/off · r the usual ones · enter done"
             yield OptionList(*(Option(self._line(one), one.id) for one in self._columns))
 
-    def on_mount(self) -> None:
-        """Put the cursor on the first column."""
-        self.query_one(OptionList).highlighted = 0
-
     def _line(self, column: Column) -> Text:
         """Return a line that tells by a sign, not by colour, whether the column is shown."""
         return Text(f"[{'x' if column.id in self._shown else ' '}] {column.head}")
@@ -145,18 +147,6 @@ class Columns(ModalScreen[tuple[str, ...] | None]):
     def on_option_list_option_selected(self) -> None:
         """Switch the column that was clicked."""
         self.action_turn()
-
-    def action_move(self, by: int) -> None:
-        """Move the cursor."""
-        found = self.query_one(OptionList)
-        if by > 0:
-            found.action_cursor_down()
-        else:
-            found.action_cursor_up()
-
-    def action_own(self) -> None:
-        """Go back to what the screen shows by itself."""
-        self.dismiss(())
 
     def action_done(self) -> None:
         """Return what is switched on."""

@@ -11,8 +11,8 @@ from textual.keys import _character_to_key
 
 from kubectl_kpolicy.cluster.beside import BesideSource
 from kubectl_kpolicy.tui.app import Console
-from kubectl_kpolicy.tui.clusters import OneCluster
 from kubectl_kpolicy.tui.settings import Settings
+from kubectl_kpolicy.tui.stage import OneCluster
 from tests.plugin.scene import NOW, world
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import pytest
 
 from kubectl_kpolicy.actions.prompt import understand
 from kubectl_kpolicy.session.kept import lines_path, load_lines, save_lines
-from kubectl_kpolicy.tui.completing import CommandHistory, completions
+from kubectl_kpolicy.tui.completing import completions
+from kubectl_kpolicy.tui.stage import CommandHistory
 from kubectl_kpolicy.tui.widgets.frame import Entry
 
 from .stage import console, lines_of, on_stage, press
