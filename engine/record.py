@@ -8,11 +8,9 @@ a field that is not given is read from the class, so that a value with many defa
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeVar, cast, dataclass_transform
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+from typing import Any, Final, Generic, NoReturn, TypeVar, cast, dataclass_transform
 
 T = TypeVar("T")
 

@@ -6,13 +6,11 @@ policies write it, with variables: what they will be is not known, and stands as
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from engine.lang.variables.braces import VARIABLE
 from engine.record import record
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ANY: Final = "*"
 _BELOW_A_NAMESPACE: Final = ("status", "finalize")

@@ -5,10 +5,8 @@ Guards, webhooks, loops and the command line have to mean the same word, so none
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import Final
 
 KPOLICY: Final = "kpolicy.io/v1alpha1"
 """API version of our own kinds, and of what commands print as data."""

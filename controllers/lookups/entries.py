@@ -17,7 +17,7 @@ from engine.errors import EngineError
 from engine.evaluate import ApiCallLookup, GlobalLookup, ServiceLookup
 from engine.lang import duration, jmes
 from engine.lang.gotext import compact_json
-from engine.lang.jmes.errors import Env
+from engine.lang.jmes.values import Env
 
 from .cluster import ClusterSource, FreshKinds
 from .errors import EgressError, MissingError, OutsideError, shown

@@ -17,7 +17,7 @@ from engine.evaluate.conditions import compile_conditions
 from engine.evaluate.context import compile_context, load_context
 from engine.fields import part
 from engine.lang import rfc3339, wildcard
-from engine.lang.jmes.errors import Env
+from engine.lang.jmes.values import Env
 from engine.lang.variables import Scope
 from engine.match import compile_any_all, parse_kind
 from engine.model import CleanupPolicy, Object, Review, review_of

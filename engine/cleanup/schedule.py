@@ -8,17 +8,15 @@ are not part of the format.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from engine.errors import LimitError, PolicyError
 from engine.lang import duration
 from engine.record import record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 MOST_INSTANTS: Final = 1000
 _LONGEST: Final = 1024

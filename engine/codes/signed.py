@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import base64
 import hmac
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import orjson
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _MAC: Final = 16
 

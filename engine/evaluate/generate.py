@@ -12,16 +12,14 @@ from engine.lang.variables import compile_document
 from engine.model import Block, Json, Object, Outcome, Rule, Status
 from engine.record import record
 
-from .answers import Answers, RuleAnswer, answered
 from .conditions import Conditions, compile_conditions
 from .context import Entry, compile_context, load_context
 from .lookups import ListLookup, ObjectLookup
 from .loops import each, elements_of
+from .state import Answers, RuleAnswer, State, answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from .state import State
 
     Handler = Callable[[State], Answers]
     Make = Callable[[State], tuple[Object, ...]]

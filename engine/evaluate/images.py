@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from engine.errors import EngineError
 from engine.images import (
     DOCKER_HUB,
+    FoundImage,
     ImageData,
     ImageRule,
     ImageVerdict,
@@ -23,17 +24,14 @@ from engine.model.result import ImageFinding
 from engine.mutate.handler import apply_json6902
 from engine.record import record, replace
 
-from .answers import Answers, RuleAnswer, answered
 from .conditions import compile_conditions
 from .context import registry_access
 from .lookups import Answer, SignatureLookup
+from .state import Answers, RuleAnswer, State, answered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from engine.images import FoundImage
-
-    from .state import State
 
 _NONE_FOUND = "skip run verification as image in resource not found in imageRefs"
 

@@ -19,18 +19,16 @@ from engine.mutate.ready import ready_json6902, ready_strategic
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 from engine.record import record, replace
 
-from .answers import LOST, NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
 from .conditions import Conditions, compile_conditions
 from .context import Entry, compile_context, load_context
 from .lookups import ListLookup
 from .loops import each, elements_of
 from .patch_texts import PatchText
 from .quick import AtOnce, Passing
+from .state import LOST, NO_ANSWER, Answers, RuleAnswer, State, answered, errored, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from .state import State
 
     Patch = Callable[[State, Object], Object]
     Handler = Callable[[State], Answers]

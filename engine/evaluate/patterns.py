@@ -16,13 +16,11 @@ from engine.lang.pattern import (
 from engine.lang.variables import Scope, as_text, compile_document
 from engine.model import Block, Json, Outcome, Status
 
-from .answers import Answers, RuleAnswer, answered, errored, joined
 from .quick import Passing
+from .state import Answers, RuleAnswer, State, answered, errored, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from .state import State
 
     Patterns = Callable[[State], tuple[CompiledPattern, ...]]
     OwnMessage = Callable[[], str | None]

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from engine.lang.pattern import CompiledPattern, Miss
     from engine.model import Object, Review, RuleResult
 
-    from .answers import Answers
     from .inputs import Inputs
+    from .state import Answers
 
     Results = tuple[RuleResult, ...]
     Quick = Callable[[Review, Inputs], Results | None]

@@ -28,18 +28,17 @@ from engine.model import (
 )
 from engine.record import record
 
-from .answers import Answers, RuleAnswer, answered, errored, joined
 from .conditions import Conditions, compile_conditions
 from .context import Entry, compile_context, load_context
 from .inputs import dotted_path
 from .quick import Passing, always, compile_quick, never
+from .state import Answers, RuleAnswer, State, answered, errored, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from .cel.constraints import Constraints
     from .quick import AtOnce, Quick
-    from .state import State
 
     Enforces = Callable[[Review], bool]
     Handler = Callable[[State], Answers]

@@ -10,19 +10,18 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
 from engine.lang.chance import Chance
-from engine.lang.jmes.errors import Env
+from engine.lang.jmes.values import Env
 from engine.lang.variables import Scope
 from engine.model import Json, Object, Policy, Review, RuleResult, RuleType, Status
 from engine.record import replace
 from engine.vocabulary import SERVICE_ACCOUNT
 
-from .answers import LOST
 from .inputs import Inputs, dotted_path
 from .lookups import HostLookup, Lookup, LookupNeeded
-from .plans import CHANGING, Marked, Part
+from .plans import CHANGING, Marked, Part, Step
 from .policy_set import IN_ORDER, PolicySet
 from .rules import CompiledPolicy, CompiledRule, run_rule
-from .state import State, Trace
+from .state import LOST, State, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from engine.lang.imagetext import RegistryDefaults
     from engine.model.result import ImageFinding
 
-    from .plans import Step
 
 _APPLIED = frozenset({Status.PASS, Status.FAIL, Status.ERROR})
 

@@ -1,9 +1,10 @@
-"""What the handlers of one rule share while it is evaluated on one object."""
+"""What the handlers of one rule share while it is evaluated on one object, and what they answer."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from engine.model import Forgiven, Object, Outcome, Status, Target
 from engine.record import field, record
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from .inputs import Inputs
 
     Question = Callable[[Review], bool]
+    from engine.errors import EngineError
+    from engine.model.result import ImageFinding
 
 
 class Asked:
@@ -134,3 +137,47 @@ class Trace:
     def add(self, kind: str, text: str, holds: bool | None = None, value: Json = None) -> None:
         """Append a step."""
         self.steps.append(Step(kind, text, holds, value))
+
+
+@record
+class RuleAnswer:
+    """An outcome with what the rule would change (`patched`, `targets`) or make (`generated`).
+
+    `exceptions` are the keys of exceptions that the handler itself has asked; `forgiven` is what a skip stands for;
+    `images` is what was found of images; `rule` names the answer where it is not the rule's own name that reports show.
+    """
+
+    outcome: Outcome
+    patched: Object | None = None
+    targets: tuple[Target, ...] = ()
+    generated: tuple[Object, ...] = ()
+    exceptions: tuple[str, ...] = ()
+    forgiven: Forgiven | None = None
+    images: tuple[ImageFinding, ...] = ()
+    rule: str = ""
+
+
+Answers = tuple[RuleAnswer, ...]
+"""A rule gives no answer, one, or (mutate-existing) one for each target."""
+
+NO_ANSWER: Answers = ()
+LOST: Final[Object] = {}
+"""`patched` of a mutation that failed: what upstream hands on of the object, which no further mutate rule of the policy concerns."""
+
+ANSWER_NAMES = ("exception", "match", "evaluation")
+"""Names under which policies written in CEL answer beside their own: exempted, and two ways to go wrong."""
+
+
+def answered(status: Status, message: str) -> Answers:
+    """Make one answer of a status and a message."""
+    return (RuleAnswer(Outcome(status, message)),)
+
+
+def errored(during: str, error: EngineError) -> Answers:
+    """Make the error answer `during: text`, as Kyverno words it (row P-48)."""
+    return answered(Status.ERROR, f"{during}: {error.message}")
+
+
+def joined(*texts: str) -> str:
+    """Return the texts that are not empty as one."""
+    return "; ".join(text for text in texts if text)

@@ -15,17 +15,15 @@ from engine.model import Block, Forgiven, Json, Object, Outcome, Rule, Status
 from engine.record import record, replace
 from engine.requester import denies_who_asks
 
-from .answers import NO_ANSWER, Answers, RuleAnswer, answered, errored, joined
 from .conditions import Conditions, compile_conditions
 from .context import Entry, compile_context, load_context
 from .loops import add_foreach_values, each, elements_of
 from .patterns import Message, compile_patterns
 from .quick import Passing
+from .state import NO_ANSWER, Answers, RuleAnswer, State, answered, errored, joined
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from .state import State
 
     Handler = Callable[[State], Answers]
 

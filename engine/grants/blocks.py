@@ -7,14 +7,12 @@ any other. The signature tells an id of ours from one that somebody made up to h
 from __future__ import annotations
 
 import hmac
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from engine.codes import signed
 from engine.model.kinds import is_of_cel
 from engine.record import record
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 PREFIX: Final = "kb1."
 _FIELDS: Final = 5

@@ -192,7 +192,7 @@ def _rewrite(text: str, expression: str) -> str:
     if not expression:
         return text
     from engine.lang.jmes import compile as compile_expression
-    from engine.lang.jmes.errors import Env
+    from engine.lang.jmes.values import Env
 
     answer = compile_expression(expression)(text, Env())
     if not isinstance(answer, str):

@@ -6,10 +6,7 @@ draws from a stream that the caller seeds per review (with a keyed hash of the r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
 
 
 class Chance:

@@ -7,16 +7,14 @@ Go's regexp package and the RE2 library are the same language; what differs (the
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import re2
 
 from engine.errors import EvaluationError, LimitError
 from engine.lang.work import charge
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 MAX_PATTERN: Final = 10_000
 _CACHED_LENGTH: Final = 500

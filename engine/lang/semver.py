@@ -6,16 +6,14 @@ comparisons, and a range part of one character is dropped.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from engine.errors import EvaluationError
 from engine.lang.lazy_regex import regex
 from engine.record import record
 
 from .goquote import quote
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_RANGE: Final = 10_000
 _MAX_NUMBER: Final = 2**64

@@ -7,14 +7,12 @@ the number of stars, because each piece between two stars is taken at its leftmo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from engine.errors import LimitError
 from engine.lang.work import charge
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _CACHED_LENGTH: Final = 256
 _COST: Final = 80

@@ -9,14 +9,12 @@ INVARIANT: whoever does such a call charges first; a call that has begun cannot 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from engine.errors import LimitError
 from engine.record import record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _T = TypeVar("_T")
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 
 from engine.lang import cel
 from engine.lang.cel.ast import Ident, Index, Literal, Node, Select, walk
-from engine.lang.cel.errors import place
+from engine.lang.cel.env import place
 from engine.lang.cel.functions.cluster import misplaced_calls
 from engine.lang.cel.values import TYPES
 
 from .cel_outputs import check_output
-from .cel_scopes import NO_SCOPE
+from .cel_scopes import NO_SCOPE, Scope
 from .findings import Finding, error, invalid, warning
 from .spelling import misspelt
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from engine.lang.cel import Program
     from engine.model import Block
 
-    from .cel_scopes import Scope
 
 NAMES = frozenset(
     {"object", "oldObject", "request", "params", "namespaceObject", "authorizer", "variables"}

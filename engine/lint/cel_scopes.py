@@ -8,18 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from engine.lang import cel
-from engine.lang.cel import types
+from engine.lang.cel import Program, types
 from engine.lang.cel.ast import Bind, Call, Comprehension, Ident, Literal, MessageLiteral, walk
-from engine.lang.cel.checker import OBJECTS, VARIABLES, Fault
-from engine.lang.cel.types import UNKNOWN, list_of, map_of
+from engine.lang.cel.checker import OBJECTS, VARIABLES, Checked, Fault
+from engine.lang.cel.types import UNKNOWN, Type, list_of, map_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from engine.lang.cel import Program
     from engine.lang.cel.ast import Node
-    from engine.lang.cel.checker import Checked
-    from engine.lang.cel.types import Type
     from engine.model import Block
 
 _REQUEST: Final = "kubernetes.AdmissionRequest"

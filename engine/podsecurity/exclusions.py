@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from engine.model import Block
 
-    from .violation import Fault, Violation
+    from .pod import Fault, Violation
 
 _CONTROLS: Final = frozenset(check.control for check in CHECKS if check.control)
 _RESTRICTED_ONLY: Final = frozenset(

@@ -6,14 +6,21 @@ pod-security-admission as Kyverno reports them (rows A-76, P-47).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
-from .pod import Container, Pod, block, flag, optional_block, word, words
-from .violation import Fault, Violation, violation
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
+from .pod import (
+    Container,
+    Fault,
+    Pod,
+    Violation,
+    block,
+    flag,
+    optional_block,
+    violation,
+    word,
+    words,
+)
 
 _DEFAULT_CAPABILITIES: Final = frozenset(
     [

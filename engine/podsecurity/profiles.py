@@ -6,14 +6,10 @@ pod-security-admission as Kyverno reports them (rows A-76, P-47).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
-from .pod import Container, Pod, flag, number, optional_block, word
-from .violation import Fault, Violation, violation
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
+from .pod import Container, Fault, Pod, Violation, flag, number, optional_block, violation, word
 
 _APP_ARMOR_ANNOTATION: Final = "container.apparmor.security.beta.kubernetes.io/"
 _SECCOMP_ANNOTATION: Final = "seccomp.security.alpha.kubernetes.io/pod"

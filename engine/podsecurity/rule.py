@@ -13,9 +13,8 @@ from engine.lang.gotext import compact_json
 from engine.model import Block, Object, Outcome, Status
 
 from .exclusions import Exclusion, compile_exclusions, exclusion_faults, refuse, without
-from .pod import TEMPLATE_PATHS, Container, MalformedPodError, pod_of
+from .pod import TEMPLATE_PATHS, Container, MalformedPodError, Violation, fault_text, pod_of
 from .standards import LEVELS, Check, checks_for, minor_of
-from .violation import Violation, fault_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -16,8 +16,7 @@ from . import host, privileges, profiles
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .pod import Pod
-    from .violation import Violation
+    from .pod import Pod, Violation
 
     Test = Callable[[Pod], Violation | None]
 

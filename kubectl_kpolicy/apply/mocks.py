@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import EvaluationError
 from engine.images import parse_reference
 from engine.lang import jmes
-from engine.lang.jmes.errors import Env
+from engine.lang.jmes.values import Env
 from engine.record import replace
 
 from .inventory import Inventory

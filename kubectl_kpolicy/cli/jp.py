@@ -41,8 +41,7 @@ def _query(args: Arguments) -> int:
 
     from engine.lang import gotext, jmes, yaml
     from engine.lang.chance import Chance
-    from engine.lang.jmes.errors import Env
-    from engine.lang.jmes.values import held
+    from engine.lang.jmes.values import Env, held
 
     named = args.query or args.expressions
     if args.input in ("", "-") and (not named or "-" in args.query):

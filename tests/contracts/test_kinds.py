@@ -25,7 +25,7 @@ from engine.parse.schema.celkinds import VALIDATING
 shapes.SHAPE = Shape({"matchConstraints": VALIDATING.fields["matchConstraints"], "answer": TEXT}, ("answer",))
 
 def compile_toy(policy, exceptions):
-    from engine.evaluate.answers import answered
+    from engine.evaluate.state import answered
     from engine.evaluate.cel.constraints import compile_constraints
     from engine.evaluate.cel.policy_rule import cel_rule
     from engine.model import Status

@@ -11,7 +11,7 @@ import pytest
 
 from engine.errors import LimitError
 from engine.lang import jmes, regex, wildcard
-from engine.lang.jmes.errors import Env
+from engine.lang.jmes.values import Env
 from engine.lang.operators import compile_condition
 from engine.lang.work import BUDGET, FREE, Meter, charge, meter, metered
 

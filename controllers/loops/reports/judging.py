@@ -18,9 +18,9 @@ from controllers.store.policies import match_conditions
 from controllers.store.reports import NOTHING_TO_CHANGE, Row, rows_of, source_of
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy, Inputs, PolicySet
-from engine.evaluate.answers import ANSWER_NAMES
 from engine.evaluate.cel.bindings import NAMES, Bindings
 from engine.evaluate.cel.expressions import compile_named, unmet
+from engine.evaluate.state import ANSWER_NAMES
 from engine.model import Json, Object, Policy, Review, RuleResult, RuleType, Status
 from engine.model.kinds import BY_NAME
 from engine.native import MUTATING

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered, errored
+from engine.evaluate.state import NO_ANSWER, Answers, RuleAnswer, State, answered, errored
 from engine.model import Block, Json, Object, Outcome, Policy, Review, RuleType, Status
 from engine.mutate.handler import mutated_message
 from engine.record import record, replace
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from engine.evaluate.rules import CompiledRule
-    from engine.evaluate.state import State
     from engine.lang.cel import Program
     from engine.model.policy import Binding
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import Answers, RuleAnswer
+from engine.evaluate.state import Answers, RuleAnswer
 from engine.model import Block, Outcome, Status
 from engine.record import record
 

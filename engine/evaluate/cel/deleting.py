@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import Answers, RuleAnswer, answered
+from engine.evaluate.state import Answers, RuleAnswer, State, Trace, answered
 from engine.model import Block, Outcome, Policy, Review, Status, review_of
 from engine.model.result import ResourceEffect
 from engine.record import record
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from engine.evaluate.inputs import Inputs
     from engine.evaluate.rules import CompiledRule
-    from engine.evaluate.state import State, Trace
     from engine.lang.cel import Program
 
 

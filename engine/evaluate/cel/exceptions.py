@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import Answers, RuleAnswer
+from engine.evaluate.state import Answers, RuleAnswer
 from engine.exceptions import NEVER_VALID, expires_at
 from engine.lang import rfc3339
 from engine.model import Outcome, Policy, Status

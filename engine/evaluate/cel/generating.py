@@ -10,15 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError, EvaluationError, PolicyError
-from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered
+from engine.evaluate.state import NO_ANSWER, Answers, RuleAnswer, State, answered
 from engine.generate.objects import listed, placed_as
 from engine.generate.placeholders import MARK, documents_of, is_interpolated, pieces
 from engine.lang import gotext
 from engine.lang.cel import Program, lookups
-from engine.lang.cel.errors import no_overload
+from engine.lang.cel.env import no_overload
 from engine.lang.cel.functions.cluster import misplaced_calls
 from engine.lang.cel.functions.encodings import plain
-from engine.model import Block, Object, Outcome, Policy, Rule, RuleType, Status
+from engine.model import Block, Json, Object, Outcome, Policy, Rule, RuleType, Status
 from engine.model.kinds import skips_background
 from engine.model.resources import is_cluster_scoped
 from engine.record import record, replace
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from engine.evaluate.rules import CompiledRule
-    from engine.evaluate.state import State
-    from engine.model import Json
 
     from .expressions import Named
 

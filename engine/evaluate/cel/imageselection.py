@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError, PolicyError
-from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer
+from engine.evaluate.state import NO_ANSWER, Answers, RuleAnswer
 from engine.images.extract import CONTAINER_LISTS, POD_SPECS
 from engine.lang import wildcard
 from engine.lang.cel import CelError

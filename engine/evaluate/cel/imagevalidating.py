@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered
+from engine.evaluate.state import NO_ANSWER, Answers, RuleAnswer, State, answered
 from engine.lang import wildcard
 from engine.lang.cel.functions.imagenames import parse
 from engine.model import Block, Outcome, Policy, RuleType, Status
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from engine.evaluate.rules import CompiledRule
-    from engine.evaluate.state import State
     from engine.lang.cel import Program
 
 

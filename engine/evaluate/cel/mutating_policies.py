@@ -10,9 +10,9 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered
 from engine.evaluate.rules import NOTHING, CompiledRule
-from engine.model import Block, Object, Outcome, Policy, Rule, RuleType, Status, Target
+from engine.evaluate.state import NO_ANSWER, Answers, Asked, RuleAnswer, State, answered
+from engine.model import Block, Object, Outcome, Policy, Review, Rule, RuleType, Status, Target
 from engine.model.kinds import is_enabled, skips_background
 from engine.model.result import VERBS, Power, ResourceEffect
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
@@ -31,9 +31,7 @@ from .policy_rule import cel_rule
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from engine.evaluate.state import Asked, State
     from engine.lang.cel import Program
-    from engine.model import Review
 
 
 _OPERATOR: Final = re.compile(r"no such overload: _[^\s_]+_")

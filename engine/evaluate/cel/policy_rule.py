@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from engine.evaluate.rules import CompiledRule, finished
-from engine.evaluate.state import Asked
+from engine.evaluate.state import Answers, Asked
 from engine.model import Block, Policy, Review, Rule, RuleResult, RuleType
 
 from .autogen import variants
@@ -14,7 +14,6 @@ from .constraints import Constraints, any_of, compile_constraints
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from engine.evaluate.answers import Answers
     from engine.evaluate.inputs import Inputs
     from engine.evaluate.quick import Quick
     from engine.evaluate.rules import Handler

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError
-from engine.evaluate.answers import Answers, answered, errored
+from engine.evaluate.state import Answers, State, answered, errored
 from engine.model import Block, Json, Rule, Status
 
 from .bindings import NAMES, Bindings
@@ -15,8 +15,6 @@ from .params import params_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from engine.evaluate.state import State
 
     Handler = Callable[[State], Answers]
     Check = Callable[[Bindings], Answers]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.answers import NO_ANSWER, Answers, RuleAnswer, answered
+from engine.evaluate.state import NO_ANSWER, Answers, Asked, RuleAnswer, answered
 from engine.model import Block, Outcome, Policy, Status
 from engine.model.kinds import KUBERNETES, mode_of
 from engine.record import record
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from engine.evaluate.rules import CompiledRule
-    from engine.evaluate.state import Asked
     from engine.lang.cel import Program
 
 _PASSED = answered(Status.PASS, "success")

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .ast import Chain, ListLiteral, Literal, Unary
 from .comparisons import alike, comparable, contains, equal, ordering
-from .errors import CelError, no_operator
+from .env import CelEnv, CelError, no_operator
 from .values import FIRST_MOMENT, LAST_MOMENT, MAX_INT, MAX_UINT, MIN_INT, Duration, Timestamp, Uint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .compiler import Closure, Compiler, Frame
-    from .env import CelEnv
 
 _RELATIONS: Final = frozenset(("<", "<=", ">", ">="))
 

@@ -6,11 +6,9 @@ Chains of one operator are one node with many parts, so that long expressions ne
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+from typing import Any
 
 
 @dataclass(slots=True, kw_only=True)

@@ -9,15 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from .comparisons import check_sortable
-from .compiler import Deferred
-from .errors import BudgetError, CelError, no_overload
+from .compiler import Closure, Compiler, Deferred, Frame
+from .env import BudgetError, CelError, no_overload
 from .values import NONE, Optional, as_key, from_key, go_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .ast import Bind, Comprehension
-    from .compiler import Closure, Compiler, Frame
 
 
 def compile_comprehension(compiler: Compiler, node: Comprehension) -> Closure:

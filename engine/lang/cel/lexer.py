@@ -9,7 +9,7 @@ import math
 import re
 from typing import Final, NamedTuple
 
-from .errors import CelSyntaxError
+from .env import CelSyntaxError
 from .values import MAX_INT, MAX_UINT, Uint
 
 MAX_SOURCE: Final = 100_000

@@ -5,15 +5,13 @@ Loops where the grammar allows, recursion (bounded) only for real nesting, so th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from . import ast
-from .errors import CelSyntaxError
+from .env import CelSyntaxError
 from .lexer import RESERVED, LiteralError, Token, number_value, text_value, tokenize
 from .macros import expand
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 MAX_DEPTH: Final = 64
 """Levels of nesting of one expression: twice what the language asks for, and safe on any caller's stack."""

@@ -10,14 +10,12 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from .ast import Ident, Index, Literal, Node, Select
-from .compiler import binding
-from .errors import CelError, shown
+from .compiler import Closure, Compiler, Frame, binding
+from .env import CelError, shown
 from .values import GO_TYPES, NONE, TYPES, Optional, Uint, as_key, type_name
 
 if TYPE_CHECKING:
     from typing import TypeGuard
-
-    from .compiler import Closure, Compiler, Frame
 
     _Stepping = Select | Index
     _Step = tuple[str, bool, _Stepping]

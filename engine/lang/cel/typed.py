@@ -9,16 +9,14 @@ from __future__ import annotations
 import binascii
 import math
 from base64 import b64decode, b64encode
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from . import values
 from .arithmetic import unsigned, whole
-from .errors import CelError
+from .env import CelError
 from .functions.standard import read_time, span_text, time_text
 from .program import compile as compile_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _SPECIAL: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _NAMES: Final = {"google.protobuf.Timestamp": "timestamp", "google.protobuf.Duration": "duration"}

@@ -7,10 +7,8 @@ Rules as in cel-go (`checker/types.go`), so that what Kubernetes compiles compil
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
 
 class Free:

@@ -6,9 +6,9 @@ the `Env` brings them.
 """
 
 from . import functions
-from .errors import Env, ExpressionError, UnknownKeyError
+from .errors import ExpressionError, UnknownKeyError
 from .query import Query, compile  # noqa: A004 - the verb of this package
-from .values import GoInt, ItemList
+from .values import Env, GoInt, ItemList
 
 __all__ = [
     "Env",

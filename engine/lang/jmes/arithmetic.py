@@ -16,12 +16,11 @@ from engine.lang.quantity import Format, Quantity
 from engine.record import record
 
 from .signature import Table, fail
-from .values import as_float, is_number, number, spend
+from .values import Env, as_float, is_number, number, spend
 
 if TYPE_CHECKING:
     from engine.model import Json
 
-    from .errors import Env
 
 table = Table()
 

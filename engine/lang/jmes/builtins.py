@@ -10,6 +10,7 @@ from engine.lang import gotext
 
 from .signature import Table
 from .values import (
+    Env,
     ItemList,
     as_float,
     check_length,
@@ -24,7 +25,6 @@ from .values import (
 if TYPE_CHECKING:
     from engine.model import Json
 
-    from .errors import Env
 
 table = Table()
 

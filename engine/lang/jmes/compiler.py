@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.errors import EvaluationError
 
 from . import paths
-from .calls import compile_call
-from .errors import Env, ExpressionError
+from .errors import ExpressionError
 from .functions import table
 from .logic import all_true, compile_comparison, either_of, first_true, negated, piped
-from .values import ExpRef, Missing, spend
+from .signature import compile_call
+from .values import Env, ExpRef, Missing, Run, spend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from engine.model import Json
 
     from .parser import Tree
-    from .values import Run
 
 MAX_DEPTH: Final = 200
 """How many closures may stand inside each other; keeps the evaluation far from Python's recursion limit."""

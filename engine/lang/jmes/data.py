@@ -10,14 +10,13 @@ from engine.lang import gotext, yaml
 from engine.lang.work import charge
 
 from .gojson import GoJsonError, decode
-from .matching import single
 from .signature import Table, fail
-from .values import ItemList, as_float, held, is_number, spend
+from .texts import single
+from .values import Env, ItemList, as_float, held, is_number, spend
 
 if TYPE_CHECKING:
     from engine.model import Json
 
-    from .errors import Env
 
 table = Table()
 

@@ -5,16 +5,13 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from engine.errors import EvaluationError
 
 from .samples import sample
 from .signature import Table
-from .values import check_length, spend
-
-if TYPE_CHECKING:
-    from .errors import Env
+from .values import Env, check_length, spend
 
 table = Table()
 

@@ -11,14 +11,13 @@ from engine.lang import gourl, imagetext, semver
 
 from .encoding import BASE64
 from .signature import Table, fail
-from .values import spend
+from .values import Env, spend
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from engine.model import Json
 
-    from .errors import Env
 
 table = Table()
 

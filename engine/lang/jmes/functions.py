@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 @cache
 def table() -> Mapping[str, Function]:
     """Return all functions by name; their code is loaded with the first expression that calls one."""
-    from . import arithmetic, builtins, data, encoding, formats, matching, ordering, texts, times
+    from . import arithmetic, builtins, data, encoding, formats, ordering, texts, times
 
-    modules = (builtins, ordering, arithmetic, texts, matching, encoding, times, data, formats)
+    modules = (builtins, ordering, arithmetic, texts, encoding, times, data, formats)
     return {
         name: function for module in modules for name, function in module.table.functions.items()
     }

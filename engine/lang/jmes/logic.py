@@ -5,15 +5,12 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, Final
 
-from .values import Missing, as_float, equal, is_false, is_number
+from .values import Env, Missing, Run, as_float, equal, is_false, is_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from engine.model import Json
-
-    from .errors import Env
-    from .values import Run
 
 
 def piped(runs: list[Run]) -> Run:

@@ -8,14 +8,13 @@ from engine.errors import EvaluationError, LimitError
 from engine.lang.work import charge
 
 from .signature import Table
-from .values import ExpRef, ItemList, Missing, as_float, is_number, number, spend
+from .values import Env, ExpRef, ItemList, Missing, as_float, is_number, number, spend
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from engine.model import Json
 
-    from .errors import Env
 
 table = Table()
 

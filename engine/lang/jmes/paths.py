@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError, LimitError
 
-from .values import ItemList, Missing, is_false, spend
+from .values import Env, ItemList, Missing, Run, is_false, spend
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from engine.model import Json
-
-    from .errors import Env
-    from .values import Run
 
 
 def path(names: tuple[str, ...]) -> Run:

@@ -10,8 +10,8 @@ from engine.errors import EvaluationError, LimitError
 from engine.lang.lazy_regex import regex
 
 from .compiler import Compiler, fresh
-from .errors import Env, ExpressionError, UnknownKeyError
-from .values import ExpRef, Missing, spend_size
+from .errors import ExpressionError, UnknownKeyError
+from .values import Env, ExpRef, Missing, spend_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from engine.lang.chance import Chance
 
-    from .errors import Env
+    from .values import Env
 
     Maker = Callable[["_Making"], None]
 

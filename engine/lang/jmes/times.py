@@ -14,7 +14,7 @@ from .signature import Table
 if TYPE_CHECKING:
     from engine.lang.gotime import Instant
 
-    from .errors import Env
+    from .values import Env
 
 table = Table()
 

@@ -7,20 +7,17 @@ there. A missing key travels as a `Missing` value instead of an exception, becau
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from engine.errors import LimitError
+from engine.errors import EvaluationError, LimitError
+from engine.lang.chance import Chance
 from engine.lang.work import charge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from engine.lang.imagetext import RegistryDefaults
     from engine.model import Json
-
-    from .errors import Env
-
-    Run = Callable[[Json, Env], Json]
-    """A compiled expression: value and inputs in, value or `Missing` out."""
 
 EXACT_INTEGERS: Final = 2**53
 MAX_TEXT: Final = 8 << 20
@@ -33,6 +30,45 @@ _STEP_COST: Final = 400
 
 MAX_LEVELS: Final = 300
 """Deepest value an expression may write or hand out; documents have at most 200 levels."""
+
+
+# What an expression may know beyond its data: the instant, a stream of chance, and host names as lookups.
+#
+# The engine has no clock and no network; whoever evaluates passes these in, so an evaluation can be replayed.
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _no_lookup(host: str) -> bool:
+    raise EvaluationError(f"host name `{host}` cannot be looked up here")
+
+
+class Env:
+    """Inputs of one evaluation.
+
+    `now` is an aware UTC instant; `is_external_host` answers whether a host name resolves to a public address; `registry` is
+    what images without one mean (None: Docker Hub); `budget` counts down one per visited node and list element, and the evaluation stops with LimitError below zero.
+    """
+
+    __slots__ = ("budget", "chance", "is_external_host", "now", "registry")
+
+    def __init__(
+        self,
+        now: datetime = _EPOCH,
+        chance: Chance | None = None,
+        is_external_host: Callable[[str], bool] = _no_lookup,
+        budget: int = 10_000_000,
+        registry: RegistryDefaults | None = None,
+    ) -> None:
+        self.now = now
+        self.chance = chance or Chance()
+        self.is_external_host = is_external_host
+        self.budget = budget
+        self.registry = registry
+
+
+Run = Callable[["Json", Env], "Json"]
+"""A compiled expression: value and inputs in, value or `Missing` out."""
 
 
 class GoInt(int):

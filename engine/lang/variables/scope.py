@@ -14,7 +14,7 @@ from engine.lang import jmes
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from engine.lang.jmes.errors import Env
+    from engine.lang.jmes.values import Env
     from engine.model.json import Json
 
     Loader = Callable[["Scope"], Json]

@@ -6,7 +6,8 @@ document's own stretch of text again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
@@ -14,9 +15,6 @@ from engine.errors import DocumentError
 from engine.lang.work import LIMITS
 
 from .compose import roots
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 class Document:

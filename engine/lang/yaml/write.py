@@ -8,17 +8,15 @@ else, and nothing in it can steer a terminal. Both read back as exactly the valu
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from engine.errors import EvaluationError
 from engine.lang.gotext import plain as go_number
 from engine.lang.unseen import RANGES, unseen
 
 from .scalars import resolve_plain
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class Dialect(Protocol):

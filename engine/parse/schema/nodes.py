@@ -6,12 +6,10 @@ and the generated CustomResourceDefinitions. They hold data only; `engine.parse.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
 
 from engine.record import record
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 @record

@@ -17,7 +17,7 @@ from controllers.lookups.errors import EgressError, OutsideError, UnreachableErr
 from engine.errors import EngineError
 from engine.evaluate import HostLookup
 from engine.lang import jmes
-from engine.lang.jmes.errors import Env
+from engine.lang.jmes.values import Env
 from kubectl_kpolicy.cli import jp
 from tests.controllers.kube.apiserver import answering, run, serving
 

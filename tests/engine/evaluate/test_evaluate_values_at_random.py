@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from engine.errors import EngineError
-from engine.lang.jmes.errors import Env
+from engine.lang.jmes.values import Env
 from engine.lang.variables import ExpressionText, Scope, Template
 from tests.engine.evaluate.builders import NOW
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from engine.lang.cel.errors import CelError, no_overload
+from engine.lang.cel.env import CelError, no_overload
 from engine.lang.cel.values import Message
 from engine.lang.goquote import quote
 
 from .registry import KINDS, Library
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 LIBRARY: Final = Library(cost=40)
+_Ip = ipaddress.IPv4Address | ipaddress.IPv6Address
 _LONGEST: Final = 64
 _DIGITS: Final = frozenset("0123456789")
 _LARGEST_FIELD: Final = 255
@@ -29,7 +27,7 @@ _NO_NETWORK: Final = "network address parse error during conversion from string"
 class Address(Message):
     """An IP address."""
 
-    value: ipaddress.IPv4Address | ipaddress.IPv6Address
+    value: _Ip
     TYPE = "net.IP"
 
 
@@ -37,7 +35,7 @@ class Address(Message):
 class Network(Message):
     """An address with a prefix length; bits after the prefix are kept, and count for equality."""
 
-    address: ipaddress.IPv4Address | ipaddress.IPv6Address
+    address: _Ip
     length: int
     TYPE = "net.CIDR"
 
@@ -50,20 +48,22 @@ KINDS["IP"] = (Address,)
 KINDS["CIDR"] = (Network,)
 
 
-def _read(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
-    if len(text) > _LONGEST or "%" in text or not text.isascii():
-        return None
+def _parsed(text: str) -> _Ip | None:
     try:
-        value = ipaddress.ip_address(text)
+        return ipaddress.ip_address(text)
     except ValueError:
         return None
-    is_mapped = isinstance(value, ipaddress.IPv6Address) and value.ipv4_mapped is not None
-    return None if is_mapped else value
 
 
-@LIBRARY.add("isIP(string) -> bool")
-def _is_ip(text: str) -> bool:
-    return _read(text) is not None
+def _is_mapped(value: _Ip | None) -> bool:
+    return isinstance(value, ipaddress.IPv6Address) and value.ipv4_mapped is not None
+
+
+def _read(text: str) -> _Ip | None:
+    if len(text) > _LONGEST or "%" in text or not text.isascii():
+        return None
+    value = _parsed(text)
+    return None if _is_mapped(value) else value
 
 
 @LIBRARY.add("ip(string) -> IP")
@@ -81,13 +81,9 @@ def _fault(text: str) -> str:
     """Return why a text is no address that may be used: none at all, one with a zone, or IPv4 inside IPv6."""
     shown = quote(text[:_LONGEST])
     plain, zone, _ = text.partition("%")
-    try:
-        value = ipaddress.ip_address(plain)
-    except ValueError:
-        return f"IP Address {shown} parse error during conversion from string: {_unparsed(text)}"
-    if zone and isinstance(value, ipaddress.IPv6Address):
-        return f"IP address {shown} with zone value is not allowed"
-    if isinstance(value, ipaddress.IPv6Address):
+    if isinstance(_parsed(plain), ipaddress.IPv6Address):
+        if zone:
+            return f"IP address {shown} with zone value is not allowed"
         return f"IPv4-mapped IPv6 address {shown} is not allowed"
     return f"IP Address {shown} parse error during conversion from string: {_unparsed(text)}"
 
@@ -127,7 +123,7 @@ def _not_network(text: str) -> str:
     if not slash:
         return f"{lead}no '/'"
     value = _read(address)
-    if value is None and "%" not in address and _is_mapped(address):
+    if value is None and "%" not in address and _is_mapped(_parsed(address)):
         return f"IPv4-mapped IPv6 address {shown} is not allowed"
     if value is None:
         has_zone = "%" in address and _read(address.partition("%")[0]) is not None
@@ -139,50 +135,16 @@ def _not_network(text: str) -> str:
     return f"{lead}prefix length out of range"
 
 
-def _is_mapped(text: str) -> bool:
-    try:
-        value = ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return isinstance(value, ipaddress.IPv6Address) and value.ipv4_mapped is not None
-
-
-@LIBRARY.add("ip.isCanonical(string) -> bool")
-def _is_canonical(text: str) -> bool:
-    return str(_ip(text).value) == text
-
-
-@LIBRARY.add("string(IP) -> string")
-def _ip_text(address: Address) -> str:
-    return str(address.value)
-
-
-@LIBRARY.add("IP.family() -> int")
-def _family(address: Address) -> int:
-    return address.value.version
-
-
-def _test(name: str, run: Callable[[ipaddress.IPv4Address | ipaddress.IPv6Address], bool]) -> None:
-    LIBRARY.add(f"IP.{name}() -> bool")(lambda address: run(address.value))
-
-
-def _is_link_local_multicast(value: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+def _is_link_local_multicast(value: _Ip) -> bool:
     if isinstance(value, ipaddress.IPv4Address):
         return value.packed[:3] == b"\xe0\x00\x00"
     return value.packed[0] == 0xFF and value.packed[1] & 0x0F == 2
 
 
-def _is_global_unicast(value: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+def _is_global_unicast(value: _Ip) -> bool:
     is_broadcast = value == ipaddress.IPv4Address(0xFFFFFFFF)
     is_special = value.is_unspecified or value.is_loopback or value.is_multicast
     return not (is_special or value.is_link_local or is_broadcast)
-
-
-_test("isUnspecified", lambda value: value.is_unspecified)
-_test("isLoopback", lambda value: value.is_loopback)
-_test("isLinkLocalMulticast", _is_link_local_multicast)
-_test("isLinkLocalUnicast", lambda value: value.is_link_local)
-_test("isGlobalUnicast", _is_global_unicast)
 
 
 def _read_network(text: str) -> Network | None:
@@ -194,11 +156,6 @@ def _read_network(text: str) -> Network | None:
     return Network(value, int(length)) if is_plain and int(length) <= value.max_prefixlen else None
 
 
-@LIBRARY.add("isCIDR(string) -> bool")
-def _is_cidr(text: str) -> bool:
-    return _read_network(text) is not None
-
-
 @LIBRARY.add("cidr(string) -> CIDR")
 def _cidr(text: str) -> Network:
     value = _read_network(text)
@@ -207,15 +164,10 @@ def _cidr(text: str) -> Network:
     return value
 
 
-@LIBRARY.add("CIDR.containsIP(IP) -> bool")
-def _contains_ip(network: Network, address: Address) -> bool:
-    return address.value in network.masked()
-
-
 @LIBRARY.add("CIDR.containsIP(string) -> bool")
 def _contains_ip_text(network: Network, text: str) -> bool:
     try:
-        return _contains_ip(network, _ip(text))
+        return _ip(text).value in network.masked()
     except CelError:
         # the API server's library loses the reason here, and only here
         raise no_overload("") from None
@@ -226,26 +178,29 @@ def _contains_cidr(network: Network, other: Network) -> bool:
     return network.length <= other.length and other.address in network.masked()
 
 
-@LIBRARY.add("CIDR.containsCIDR(string) -> bool")
-def _contains_cidr_text(network: Network, text: str) -> bool:
-    return _contains_cidr(network, _cidr(text))
-
-
-@LIBRARY.add("CIDR.ip() -> IP")
-def _network_ip(network: Network) -> Address:
-    return Address(network.address)
-
-
-@LIBRARY.add("CIDR.masked() -> CIDR")
-def _masked(network: Network) -> Network:
-    return Network(network.masked().network_address, network.length)
-
-
-@LIBRARY.add("CIDR.prefixLength() -> int")
-def _prefix_length(network: Network) -> int:
-    return network.length
-
-
-@LIBRARY.add("string(CIDR) -> string")
-def _network_text(network: Network) -> str:
-    return f"{network.address}/{network.length}"
+LIBRARY.declare(
+    {
+        "isIP(string) -> bool": lambda text: _read(text) is not None,
+        "ip.isCanonical(string) -> bool": lambda text: str(_ip(text).value) == text,
+        "string(IP) -> string": lambda address: str(address.value),
+        "IP.family() -> int": lambda address: address.value.version,
+        "IP.isUnspecified() -> bool": lambda address: address.value.is_unspecified,
+        "IP.isLoopback() -> bool": lambda address: address.value.is_loopback,
+        "IP.isLinkLocalMulticast() -> bool": (
+            lambda address: _is_link_local_multicast(address.value)
+        ),
+        "IP.isLinkLocalUnicast() -> bool": lambda address: address.value.is_link_local,
+        "IP.isGlobalUnicast() -> bool": lambda address: _is_global_unicast(address.value),
+        "isCIDR(string) -> bool": lambda text: _read_network(text) is not None,
+        "CIDR.containsIP(IP) -> bool": lambda network, address: address.value in network.masked(),
+        "CIDR.containsCIDR(string) -> bool": (
+            lambda network, text: _contains_cidr(network, _cidr(text))
+        ),
+        "CIDR.ip() -> IP": lambda network: Address(network.address),
+        "CIDR.masked() -> CIDR": (
+            lambda network: Network(network.masked().network_address, network.length)
+        ),
+        "CIDR.prefixLength() -> int": lambda network: network.length,
+        "string(CIDR) -> string": lambda network: f"{network.address}/{network.length}",
+    }
+)

@@ -51,37 +51,8 @@ KINDS["Check"] = (Check,)
 KINDS["Decision"] = (Decision,)
 
 
-@LIBRARY.add("Authorizer.serviceAccount(string, string) -> Authorizer")
-def _service_account(_authorizer: Authorizer, namespace: str, name: str) -> Authorizer:
-    return Authorizer(f"{namespace}/{name}")
-
-
-@LIBRARY.add("Authorizer.path(string) -> Check")
-def _path(authorizer: Authorizer, path: str) -> Check:
-    return Check(lookups.AccessCheck("", path=path, service_account=authorizer.service_account))
-
-
-@LIBRARY.add("Authorizer.group(string) -> Check")
-def _group(authorizer: Authorizer, group: str) -> Check:
-    return Check(lookups.AccessCheck("", group=group, service_account=authorizer.service_account))
-
-
-def _declare(method: str, field: str) -> None:
-    def with_field(check: Check, text: str) -> Check:
-        return Check(replace(check.question, **{field: text}))
-
-    LIBRARY.add(f"Check.{method}(string) -> Check")(with_field)
-
-
-for _method, _field in (
-    ("resource", "resource"),
-    ("subresource", "subresource"),
-    ("namespace", "namespace"),
-    ("name", "name"),
-    ("fieldSelector", "field_selector"),
-    ("labelSelector", "label_selector"),
-):
-    _declare(_method, _field)
+def _with(check: Check, **fields: str) -> Check:
+    return Check(replace(check.question, **fields))
 
 
 @LIBRARY.add("Check.check(string) -> Decision", env=True)
@@ -94,26 +65,33 @@ def _check(env: CelEnv, check: Check, verb: str) -> Decision:
     )
 
 
-@LIBRARY.add("Decision.allowed() -> bool")
-def _allowed(decision: Decision) -> bool:
-    return decision.allowed
-
-
-@LIBRARY.add("Decision.reason() -> string")
-def _reason(decision: Decision) -> str:
-    return decision.reason
-
-
-@LIBRARY.add("Decision.errored() -> bool")
-def _errored(decision: Decision) -> bool:
-    return bool(decision.error)
-
-
-@LIBRARY.add("Decision.error() -> string")
-def _error(decision: Decision) -> str:
-    return decision.error
-
-
-@LIBRARY.add("jsonpatch.escapeKey(string) -> string")
-def _escape_key(text: str) -> str:
-    return text.replace("~", "~0").replace("/", "~1")
+LIBRARY.declare(
+    {
+        "Authorizer.serviceAccount(string, string) -> Authorizer": (
+            lambda _authorizer, namespace, name: Authorizer(f"{namespace}/{name}")
+        ),
+        "Authorizer.path(string) -> Check": lambda authorizer, path: Check(
+            lookups.AccessCheck("", path=path, service_account=authorizer.service_account)
+        ),
+        "Authorizer.group(string) -> Check": lambda authorizer, group: Check(
+            lookups.AccessCheck("", group=group, service_account=authorizer.service_account)
+        ),
+        "Check.resource(string) -> Check": lambda check, text: _with(check, resource=text),
+        "Check.subresource(string) -> Check": lambda check, text: _with(check, subresource=text),
+        "Check.namespace(string) -> Check": lambda check, text: _with(check, namespace=text),
+        "Check.name(string) -> Check": lambda check, text: _with(check, name=text),
+        "Check.fieldSelector(string) -> Check": lambda check, text: _with(
+            check, field_selector=text
+        ),
+        "Check.labelSelector(string) -> Check": lambda check, text: _with(
+            check, label_selector=text
+        ),
+        "Decision.allowed() -> bool": lambda decision: decision.allowed,
+        "Decision.reason() -> string": lambda decision: decision.reason,
+        "Decision.errored() -> bool": lambda decision: bool(decision.error),
+        "Decision.error() -> string": lambda decision: decision.error,
+        "jsonpatch.escapeKey(string) -> string": (
+            lambda text: text.replace("~", "~0").replace("/", "~1")
+        ),
+    }
+)

@@ -5,24 +5,19 @@ Every one of them is a question to `CelEnv.ask` (row L-10). Names have both lett
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from functools import partial
+from typing import Any, Final
 
 from engine.lang.cel import lookups
-from engine.lang.cel.ast import Call, Ident, Literal, walk
-from engine.lang.cel.errors import no_overload
+from engine.lang.cel.ast import Call, Ident, Literal, Node, walk
+from engine.lang.cel.env import no_overload
 from engine.lang.cel.values import Message
 
 from .registry import KINDS, Library
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from engine.lang.cel.ast import Node
-    from engine.lang.cel.env import CelEnv
-
 LIBRARY: Final = Library(cost=60)
-_F = TypeVar("_F", bound="Callable[..., Any]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,34 +69,11 @@ def both_cases(*signatures: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _declare(*signatures: str) -> Callable[[_F], _F]:
-    return LIBRARY.add(*both_cases(*signatures), env=True)
-
-
-def _pairs(given: dict[Any, Any], name: str) -> tuple[tuple[str, str], ...]:
-    if not all(isinstance(key, str) and isinstance(text, str) for key, text in given.items()):
+def _pairs(given: dict[Any, Any] | None, name: str) -> tuple[tuple[str, str], ...]:
+    pairs = tuple((given or {}).items())
+    if not all(isinstance(key, str) and isinstance(text, str) for key, text in pairs):
         raise no_overload(name)
-    return tuple(given.items())
-
-
-@_declare("resource.Get(string, string, string, string) -> dyn")
-def _get(env: CelEnv, api_version: str, resource: str, namespace: str, name: str) -> Any:
-    return env.ask(lookups.GetResource(api_version, resource, namespace, name))
-
-
-@_declare("resource.Get(string, string, string) -> dyn")
-def _get_here(env: CelEnv, api_version: str, resource: str, name: str) -> Any:
-    return env.ask(lookups.GetResource(api_version, resource, None, name))
-
-
-@_declare("resource.Get(map, string, string) -> dyn")
-def _get_by_kind(env: CelEnv, kind: dict[Any, Any], namespace: str, name: str) -> Any:
-    return env.ask(lookups.GetResource(*_place_of(kind), namespace, name))
-
-
-@_declare("resource.List(map, string) -> dyn")
-def _list_by_kind(env: CelEnv, kind: dict[Any, Any], namespace: str) -> Any:
-    return env.ask(lookups.ListResources(*_place_of(kind), namespace))
+    return pairs
 
 
 def _place_of(kind: dict[Any, Any]) -> tuple[str, str]:
@@ -113,137 +85,94 @@ def _place_of(kind: dict[Any, Any]) -> tuple[str, str]:
     return f"{group}/{version}" if group else version, resource
 
 
-@_declare("resource.List(string, string) -> dyn")
-def _list_here(env: CelEnv, api_version: str, resource: str) -> Any:
-    return env.ask(lookups.ListResources(api_version, resource, None))
-
-
-@_declare("resource.List(string, string, map) -> dyn")
-def _list_here_labelled(
-    env: CelEnv, api_version: str, resource: str, labels: dict[Any, Any]
-) -> Any:
+def _labelled(
+    api_version: str, resource: str, namespace: str | None, labels: dict[Any, Any]
+) -> lookups.ListResources:
     pairs = _pairs(labels, "resource.List")
-    return env.ask(lookups.ListResources(api_version, resource, None, pairs))
+    return lookups.ListResources(api_version, resource, namespace, pairs)
 
 
-@_declare("resource.List(string, string, string) -> dyn")
-def _list(env: CelEnv, api_version: str, resource: str, namespace: str) -> Any:
-    return env.ask(lookups.ListResources(api_version, resource, namespace))
+def _http_get(url: str, headers: dict[Any, Any] | None = None, *, ca: str = "") -> lookups.HttpCall:
+    return lookups.HttpCall("GET", url, _pairs(headers, "http.Get"), ca_bundle=ca)
 
 
-@_declare("resource.List(string, string, string, map) -> dyn")
-def _list_labelled(
-    env: CelEnv, api_version: str, resource: str, namespace: str, labels: dict[Any, Any]
-) -> Any:
-    pairs = _pairs(labels, "resource.List")
-    return env.ask(lookups.ListResources(api_version, resource, namespace, pairs))
+def _http_post(
+    url: str, body: Any, headers: dict[Any, Any] | None = None, *, ca: str = ""
+) -> lookups.HttpCall:
+    return lookups.HttpCall("POST", url, _pairs(headers, "http.Post"), body, ca)
 
 
-@_declare("resource.Post(string, string, string, map) -> dyn")
-def _post(env: CelEnv, api_version: str, resource: str, namespace: str, body: Any) -> Any:
-    return env.ask(lookups.PostResource(api_version, resource, namespace, body))
+def _ask(question: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda env, *arguments: env.ask(question(*arguments))
 
 
-@_declare("resource.Post(string, string, map) -> dyn")
-def _post_wide(env: CelEnv, api_version: str, resource: str, body: Any) -> Any:
-    return env.ask(lookups.PostResource(api_version, resource, None, body))
+_QUESTIONS: Final[dict[str, Callable[..., Any]]] = {
+    "resource.Get(string, string, string, string) -> dyn": lookups.GetResource,
+    "resource.Get(string, string, string) -> dyn": (
+        lambda version, resource, name: lookups.GetResource(version, resource, None, name)
+    ),
+    "resource.Get(map, string, string) -> dyn": (
+        lambda kind, namespace, name: lookups.GetResource(*_place_of(kind), namespace, name)
+    ),
+    "resource.List(map, string) -> dyn": (
+        lambda kind, namespace: lookups.ListResources(*_place_of(kind), namespace)
+    ),
+    "resource.List(string, string) -> dyn": (
+        lambda version, resource: lookups.ListResources(version, resource, None)
+    ),
+    "resource.List(string, string, map) -> dyn": (
+        lambda version, resource, labels: _labelled(version, resource, None, labels)
+    ),
+    "resource.List(string, string, string) -> dyn": lookups.ListResources,
+    "resource.List(string, string, string, map) -> dyn": _labelled,
+    "resource.Post(string, string, string, map) -> dyn": lookups.PostResource,
+    "resource.Post(string, string, map) -> dyn": (
+        lambda version, resource, body: lookups.PostResource(version, resource, None, body)
+    ),
+    "resource.ToGVR(string, string) -> dyn": lookups.MapKind,
+    "http.Get(string) -> dyn": _http_get,
+    "http.Get(string, map) -> dyn": _http_get,
+    "http.Post(string, dyn) -> dyn": _http_post,
+    "http.Post(string, dyn, map) -> dyn": _http_post,
+    "HttpClient.Get(string) -> dyn": lambda client, url: _http_get(url, ca=client.ca_bundle),
+    "HttpClient.Get(string, map) -> dyn": (
+        lambda client, url, headers: _http_get(url, headers, ca=client.ca_bundle)
+    ),
+    "HttpClient.Post(string, dyn) -> dyn": (
+        lambda client, url, body: _http_post(url, body, ca=client.ca_bundle)
+    ),
+    "HttpClient.Post(string, dyn, map) -> dyn": (
+        lambda client, url, body, headers: _http_post(url, body, headers, ca=client.ca_bundle)
+    ),
+    "globalContext.Get(string) -> dyn": lookups.GlobalContext,
+    "globalContext.Get(string, string) -> dyn": lookups.GlobalContext,
+    "image.GetMetadata(string) -> dyn": lookups.ImageMetadata,
+    "generator.Apply(string, list) -> bool": (
+        lambda namespace, objects: lookups.GenerateObjects(namespace, tuple(objects))
+    ),
+    "generator.Apply(list) -> bool": (
+        lambda objects: lookups.GenerateObjects(None, tuple(objects))
+    ),
+}
+_VERIFICATIONS: Final[dict[str, Callable[..., Any]]] = {
+    "verifyImageSignatures(dyn, list) -> int": (
+        lambda name, image, attestors: lookups.ImageVerification(name, image, tuple(attestors))
+    ),
+    "verifyAttestationSignatures(dyn, dyn, list) -> int": (
+        lambda name, image, statement, attestors: lookups.ImageVerification(
+            name, image, (statement, *attestors)
+        )
+    ),
+    "extractPayload(dyn, dyn) -> dyn": (
+        lambda name, image, statement: lookups.ImageVerification(name, image, (statement,))
+    ),
+    "getImageData(string) -> dyn": lookups.ImageVerification,
+}
+"""Questions that say by which function they are asked."""
 
-
-@_declare("resource.ToGVR(string, string) -> dyn")
-def _to_gvr(env: CelEnv, api_version: str, kind: str) -> Any:
-    return env.ask(lookups.MapKind(api_version, kind))
-
-
-@_declare("http.Get(string) -> dyn")
-def _http_get(env: CelEnv, url: str) -> Any:
-    return env.ask(lookups.HttpCall("GET", url))
-
-
-@_declare("http.Get(string, map) -> dyn")
-def _http_get_with(env: CelEnv, url: str, headers: dict[Any, Any]) -> Any:
-    return env.ask(lookups.HttpCall("GET", url, _pairs(headers, "http.Get")))
-
-
-@_declare("http.Post(string, dyn) -> dyn")
-def _http_post(env: CelEnv, url: str, body: Any) -> Any:
-    return env.ask(lookups.HttpCall("POST", url, body=body))
-
-
-@_declare("http.Post(string, dyn, map) -> dyn")
-def _http_post_with(env: CelEnv, url: str, body: Any, headers: dict[Any, Any]) -> Any:
-    return env.ask(lookups.HttpCall("POST", url, _pairs(headers, "http.Post"), body))
-
-
-@LIBRARY.add(*both_cases("http.Client(string) -> HttpClient"))
-def _client(ca_bundle: str) -> HttpClient:
-    return HttpClient(ca_bundle)
-
-
-@_declare("HttpClient.Get(string) -> dyn")
-def _client_get(env: CelEnv, client: HttpClient, url: str) -> Any:
-    return env.ask(lookups.HttpCall("GET", url, ca_bundle=client.ca_bundle))
-
-
-@_declare("HttpClient.Get(string, map) -> dyn")
-def _client_get_with(env: CelEnv, client: HttpClient, url: str, headers: dict[Any, Any]) -> Any:
-    pairs = _pairs(headers, "http.Get")
-    return env.ask(lookups.HttpCall("GET", url, pairs, ca_bundle=client.ca_bundle))
-
-
-@_declare("HttpClient.Post(string, dyn) -> dyn")
-def _client_post(env: CelEnv, client: HttpClient, url: str, body: Any) -> Any:
-    return env.ask(lookups.HttpCall("POST", url, body=body, ca_bundle=client.ca_bundle))
-
-
-@_declare("HttpClient.Post(string, dyn, map) -> dyn")
-def _client_post_with(
-    env: CelEnv, client: HttpClient, url: str, body: Any, headers: dict[Any, Any]
-) -> Any:
-    pairs = _pairs(headers, "http.Post")
-    return env.ask(lookups.HttpCall("POST", url, pairs, body, client.ca_bundle))
-
-
-@_declare("globalContext.Get(string) -> dyn")
-def _global(env: CelEnv, name: str) -> Any:
-    return env.ask(lookups.GlobalContext(name))
-
-
-@_declare("globalContext.Get(string, string) -> dyn")
-def _global_projection(env: CelEnv, name: str, projection: str) -> Any:
-    return env.ask(lookups.GlobalContext(name, projection))
-
-
-@_declare("image.GetMetadata(string) -> dyn")
-def _metadata(env: CelEnv, reference: str) -> Any:
-    return env.ask(lookups.ImageMetadata(reference))
-
-
-@LIBRARY.add("verifyImageSignatures(dyn, list) -> int", env=True)
-def _verify(env: CelEnv, reference: Any, attestors: list[Any]) -> Any:
-    return env.ask(lookups.ImageVerification("verifyImageSignatures", reference, tuple(attestors)))
-
-
-@LIBRARY.add("verifyAttestationSignatures(dyn, dyn, list) -> int", env=True)
-def _verify_attestation(env: CelEnv, reference: Any, attestation: Any, attestors: list[Any]) -> Any:
-    arguments = (attestation, *attestors)
-    return env.ask(lookups.ImageVerification("verifyAttestationSignatures", reference, arguments))
-
-
-@LIBRARY.add("extractPayload(dyn, dyn) -> dyn", env=True)
-def _payload(env: CelEnv, reference: Any, attestation: Any) -> Any:
-    return env.ask(lookups.ImageVerification("extractPayload", reference, (attestation,)))
-
-
-@LIBRARY.add("getImageData(string) -> dyn", env=True)
-def _image_data(env: CelEnv, reference: str) -> Any:
-    return env.ask(lookups.ImageVerification("getImageData", reference))
-
-
-@_declare("generator.Apply(string, list) -> bool")
-def _apply(env: CelEnv, namespace: str, objects: list[Any]) -> Any:
-    return env.ask(lookups.GenerateObjects(namespace, tuple(objects)))
-
-
-@_declare("generator.Apply(list) -> bool")
-def _apply_here(env: CelEnv, objects: list[Any]) -> Any:
-    return env.ask(lookups.GenerateObjects(None, tuple(objects)))
+LIBRARY.add(*both_cases("http.Client(string) -> HttpClient"))(HttpClient)
+for _signature, _question in _QUESTIONS.items():
+    LIBRARY.add(*both_cases(_signature), env=True)(_ask(_question))
+for _signature, _question in _VERIFICATIONS.items():
+    _name = _signature.partition("(")[0]
+    LIBRARY.add(_signature, env=True)(_ask(partial(_question, _name)))

@@ -8,11 +8,12 @@ from __future__ import annotations
 import hashlib
 import zlib
 from base64 import b64encode
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from typing import Any, Final
 
 from engine.errors import EngineError
 from engine.lang import gotext, json, yaml
-from engine.lang.cel.errors import CelError, no_overload
+from engine.lang.cel.env import CelEnv, CelError, no_overload
 from engine.lang.cel.values import (
     CelType,
     Duration,
@@ -28,9 +29,6 @@ from engine.vocabulary import SERVICE_ACCOUNT
 from .cluster import both_cases
 from .registry import Library
 from .standard import span_text, time_text
-
-if TYPE_CHECKING:
-    from engine.lang.cel.env import CelEnv
 
 LIBRARY: Final = Library(cost=60)
 _MOST: Final = 8 << 20
@@ -90,16 +88,14 @@ def _parse_yaml(text: str) -> Any:
         raise CelError(f"failed to decode YAML: {error.message}") from error
 
 
-def _hash(name: str) -> None:
-    def digest(text: str) -> str:
-        data = text.encode("utf-8", "replace")
-        return hashlib.new(name, data, usedforsecurity=False).hexdigest()
-
-    LIBRARY.add(f"{name}(string) -> string", f"hash.{name}(string) -> string")(digest)
+def _digest(name: str, text: str) -> str:
+    return hashlib.new(name, text.encode("utf-8", "replace"), usedforsecurity=False).hexdigest()
 
 
 for _name in ("md5", "sha1", "sha256"):
-    _hash(_name)
+    LIBRARY.add(f"{_name}(string) -> string", f"hash.{_name}(string) -> string")(
+        partial(_digest, _name)
+    )
 
 
 @LIBRARY.add(*both_cases("gzip.Compress(bytes) -> bytes", "gzip.Compress(string) -> bytes"))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from functools import partial
+from typing import Final
 
 from engine.errors import EvaluationError
 from engine.lang import golayout
@@ -13,9 +15,6 @@ from engine.lang.cel.values import NONE, Message, Optional
 
 from . import urls
 from .registry import KINDS, Library
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LIBRARY: Final = Library(cost=40)
 _LABEL: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
@@ -163,9 +162,5 @@ def _validate(named: Format, text: str) -> Optional:
     return Optional(reasons) if reasons else NONE
 
 
-def _declare(name: str) -> None:
-    LIBRARY.add(f"format.{name}() -> Format")(lambda: Format(name))
-
-
 for _name in _FORMATS:
-    _declare(_name)
+    LIBRARY.add(f"format.{_name}() -> Format")(partial(Format, _name))

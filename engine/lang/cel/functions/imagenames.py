@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from engine.lang.cel.errors import CelError
+from engine.lang.cel.env import CelError
 from engine.lang.cel.values import Message
 
 from .registry import KINDS, Library
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LIBRARY: Final = Library(cost=20)
 _REPOSITORY: Final = re.compile(r"[a-z0-9_\-./]{2,255}")
@@ -80,22 +77,14 @@ def _image(text: str) -> Image:
     return found
 
 
-@LIBRARY.add("isImage(string) -> bool")
-def _is_image(text: str) -> bool:
-    return parse(text) is not None
-
-
-def _part(name: str, read: Callable[[Image], str]) -> None:
-    LIBRARY.add(f"Image.{name}() -> string")(read)
-
-
-_part("registry", lambda image: image.registry)
-_part("repository", lambda image: image.repository)
-_part("tag", lambda image: image.tag)
-_part("digest", lambda image: image.digest)
-_part("identifier", lambda image: image.digest or image.tag)
-
-
-@LIBRARY.add("Image.containsDigest() -> bool")
-def _contains_digest(image: Image) -> bool:
-    return bool(image.digest)
+LIBRARY.declare(
+    {
+        "isImage(string) -> bool": lambda text: parse(text) is not None,
+        "Image.registry() -> string": lambda image: image.registry,
+        "Image.repository() -> string": lambda image: image.repository,
+        "Image.tag() -> string": lambda image: image.tag,
+        "Image.digest() -> string": lambda image: image.digest,
+        "Image.identifier() -> string": lambda image: image.digest or image.tag,
+        "Image.containsDigest() -> bool": lambda image: bool(image.digest),
+    }
+)

@@ -36,13 +36,8 @@ def _to_cron(moment: Timestamp) -> str:
     return f"{at.minute} {at.hour} {at.day} {at.month} {at.weekday}"
 
 
-@LIBRARY.add("random() -> string", env=True)
-def _random(env: CelEnv) -> str:
-    return _random_of(env, _DEFAULT_PATTERN)
-
-
-@LIBRARY.add("random(string) -> string", env=True)
-def _random_of(env: CelEnv, pattern: str) -> str:
+@LIBRARY.add("random() -> string", "random(string) -> string", env=True)
+def _random(env: CelEnv, pattern: str = _DEFAULT_PATTERN) -> str:
     from engine.lang.jmes import Env
     from engine.lang.jmes.samples import sample
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable
+from typing import Any, Final
 
 from engine.lang.cel.arithmetic import OPERATIONS
 from engine.lang.cel.comparisons import NUMBERS, check_sortable, comparable, equal
-from engine.lang.cel.errors import CelError, no_overload
+from engine.lang.cel.env import CelEnv, CelError, no_overload
 from engine.lang.cel.values import NONE, Optional
 
 from .registry import Library
-
-if TYPE_CHECKING:
-    from engine.lang.cel.env import CelEnv
 
 LIBRARY: Final = Library()
 _MOST: Final = 1_000_000
@@ -45,22 +43,19 @@ def _is_sorted(env: CelEnv, items: list[Any]) -> bool:
     return all(items[at] <= items[at + 1] for at in range(len(items) - 1))
 
 
-@LIBRARY.add("list(A).min() -> A", env=True)
-def _min(env: CelEnv, items: list[Any]) -> Any:
-    env.charge(len(items))
-    if not items:
-        raise CelError("min called on empty list")
-    _check_order(items, "min")
-    return min(items)
+def _declare_extreme(name: str, run: Callable[[list[Any]], Any]) -> None:
+    def extreme(env: CelEnv, items: list[Any]) -> Any:
+        env.charge(len(items))
+        if not items:
+            raise CelError(f"{name} called on empty list")
+        _check_order(items, name)
+        return run(items)
+
+    LIBRARY.add(f"list(A).{name}() -> A", env=True)(extreme)
 
 
-@LIBRARY.add("list(A).max() -> A", env=True)
-def _max(env: CelEnv, items: list[Any]) -> Any:
-    env.charge(len(items))
-    if not items:
-        raise CelError("max called on empty list")
-    _check_order(items, "max")
-    return max(items)
+_declare_extreme("min", min)
+_declare_extreme("max", max)
 
 
 @LIBRARY.add("list(A).sum() -> A", env=True)
@@ -93,25 +88,15 @@ def _distinct(env: CelEnv, items: list[Any]) -> list[Any]:
     return found
 
 
-@LIBRARY.add("list(A).reverse() -> list(A)")
-def _reverse(items: list[Any]) -> list[Any]:
-    return items[::-1]
-
-
-@LIBRARY.add("list(list(A)).flatten() -> list(A)", env=True)
-def _flatten(env: CelEnv, items: list[Any]) -> list[Any]:
-    return _flattened(env, items, 1)
-
-
-@LIBRARY.add("list.flatten(int) -> list", env=True)
-def _flattened(env: CelEnv, items: list[Any], depth: int) -> list[Any]:
+@LIBRARY.add("list(list(A)).flatten() -> list(A)", "list.flatten(int) -> list", env=True)
+def _flatten(env: CelEnv, items: list[Any], depth: int = 1) -> list[Any]:
     if depth < 0:
         raise CelError("level must be non-negative")
     env.charge(len(items))
     built: list[Any] = []
     for item in items:
         if isinstance(item, list) and depth > 0:
-            built.extend(_flattened(env, item, depth - 1))
+            built.extend(_flatten(env, item, depth - 1))
         else:
             built.append(item)
     return built
@@ -138,11 +123,10 @@ def _range(env: CelEnv, size: int) -> list[int]:
     return list(range(size))
 
 
-@LIBRARY.add("list(A).first() -> optional_type(A)")
-def _first(items: list[Any]) -> Optional:
-    return Optional(items[0]) if items else NONE
-
-
-@LIBRARY.add("list(A).last() -> optional_type(A)")
-def _last(items: list[Any]) -> Optional:
-    return Optional(items[-1]) if items else NONE
+LIBRARY.declare(
+    {
+        "list(A).reverse() -> list(A)": lambda items: items[::-1],
+        "list(A).first() -> optional_type(A)": lambda items: Optional(items[0]) if items else NONE,
+        "list(A).last() -> optional_type(A)": lambda items: Optional(items[-1]) if items else NONE,
+    }
+)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+import operator
+from collections.abc import Callable
+from typing import Any, Final
 
 from engine.lang.cel.arithmetic import whole
 from engine.lang.cel.comparisons import NUMBERS
-from engine.lang.cel.errors import CelError, no_overload
+from engine.lang.cel.env import CelError, no_overload
 from engine.lang.cel.values import MAX_UINT, Uint, type_name
 
 from .registry import Library
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LIBRARY: Final = Library()
 _BITS: Final = 64
@@ -28,16 +27,6 @@ def _numbers(values: tuple[Any, ...], name: str) -> list[Any]:
         shown = "" if is_list else f"({', '.join(map(type_name, values))})"
         raise no_overload(f"math.@{name}{shown}")
     return items
-
-
-@LIBRARY.add("math.greatest(dyn...) -> dyn")
-def _greatest(*values: Any) -> Any:
-    return max(_numbers(values, "max"))
-
-
-@LIBRARY.add("math.least(dyn...) -> dyn")
-def _least(*values: Any) -> Any:
-    return min(_numbers(values, "min"))
 
 
 def _rounding(name: str, run: Callable[[float], float]) -> None:
@@ -69,26 +58,6 @@ def _round_to(value: float, places: int) -> float:
     return _half_away(shifted) / factor if math.isfinite(shifted) else number
 
 
-@LIBRARY.add("math.sqrt(double) -> double", "math.sqrt(int) -> double", "math.sqrt(uint) -> double")
-def _sqrt(value: float) -> float:
-    return math.sqrt(value) if value >= 0 else math.nan
-
-
-@LIBRARY.add("math.isNaN(double) -> bool")
-def _is_nan(value: float) -> bool:
-    return math.isnan(value)
-
-
-@LIBRARY.add("math.isInf(double) -> bool")
-def _is_inf(value: float) -> bool:
-    return math.isinf(value)
-
-
-@LIBRARY.add("math.isFinite(double) -> bool")
-def _is_finite(value: float) -> bool:
-    return math.isfinite(value)
-
-
 @LIBRARY.add("math.abs(int) -> int", "math.abs(double) -> double", "math.abs(uint) -> uint")
 def _abs(value: Any) -> Any:
     if type(value) is Uint:
@@ -108,49 +77,41 @@ def _wrapped(value: int) -> int:
     return value - (1 << _BITS) if value >> (_BITS - 1) else value
 
 
-def _bitwise(name: str, run: Callable[[int, int], int]) -> None:
-    LIBRARY.add(f"math.{name}(int, int) -> int")(lambda one, other: _wrapped(run(one, other)))
-    LIBRARY.add(f"math.{name}(uint, uint) -> uint")(
-        lambda one, other: Uint(run(int(one), int(other)))
-    )
-
-
-_bitwise("bitAnd", lambda one, other: one & other)
-_bitwise("bitOr", lambda one, other: one | other)
-_bitwise("bitXor", lambda one, other: one ^ other)
-
-
-@LIBRARY.add("math.bitNot(int) -> int")
-def _bit_not(value: int) -> int:
-    return ~value
-
-
-@LIBRARY.add("math.bitNot(uint) -> uint")
-def _bit_not_unsigned(value: Uint) -> Uint:
-    return Uint(~int(value) & MAX_UINT)
-
-
 def _shift_by(offset: int, name: str) -> int:
     if offset < 0:
         raise CelError(f"math.{name}() negative offset: {offset}")
     return min(offset, _BITS)
 
 
-@LIBRARY.add("math.bitShiftLeft(int, int) -> int")
-def _shift_left(value: int, offset: int) -> int:
-    return _wrapped(value << _shift_by(offset, "bitShiftLeft"))
-
-
-@LIBRARY.add("math.bitShiftLeft(uint, int) -> uint")
-def _shift_left_unsigned(value: Uint, offset: int) -> Uint:
-    return Uint((int(value) << _shift_by(offset, "bitShiftLeft")) & MAX_UINT)
-
-
-@LIBRARY.add("math.bitShiftRight(int, int) -> int")
-def _shift_right(value: int, offset: int) -> int:
-    return _wrapped((value & MAX_UINT) >> _shift_by(offset, "bitShiftRight"))
-
-
-@LIBRARY.add("math.bitShiftRight(uint, int) -> uint")
-def _shift_right_unsigned(value: Uint, offset: int) -> Uint:
-    return Uint(int(value) >> _shift_by(offset, "bitShiftRight"))
+LIBRARY.declare(
+    {
+        "math.greatest(dyn...) -> dyn": lambda *values: max(_numbers(values, "max")),
+        "math.least(dyn...) -> dyn": lambda *values: min(_numbers(values, "min")),
+        ("math.sqrt(double) -> double", "math.sqrt(int) -> double", "math.sqrt(uint) -> double"): (
+            lambda value: math.sqrt(value) if value >= 0 else math.nan
+        ),
+        "math.isNaN(double) -> bool": math.isnan,
+        "math.isInf(double) -> bool": math.isinf,
+        "math.isFinite(double) -> bool": math.isfinite,
+        "math.bitAnd(int, int) -> int": operator.and_,
+        "math.bitAnd(uint, uint) -> uint": lambda one, other: Uint(int(one) & int(other)),
+        "math.bitOr(int, int) -> int": operator.or_,
+        "math.bitOr(uint, uint) -> uint": lambda one, other: Uint(int(one) | int(other)),
+        "math.bitXor(int, int) -> int": operator.xor,
+        "math.bitXor(uint, uint) -> uint": lambda one, other: Uint(int(one) ^ int(other)),
+        "math.bitNot(int) -> int": operator.invert,
+        "math.bitNot(uint) -> uint": lambda value: Uint(~int(value) & MAX_UINT),
+        "math.bitShiftLeft(int, int) -> int": (
+            lambda value, offset: _wrapped(value << _shift_by(offset, "bitShiftLeft"))
+        ),
+        "math.bitShiftLeft(uint, int) -> uint": (
+            lambda value, offset: Uint((int(value) << _shift_by(offset, "bitShiftLeft")) & MAX_UINT)
+        ),
+        "math.bitShiftRight(int, int) -> int": (
+            lambda value, offset: _wrapped((value & MAX_UINT) >> _shift_by(offset, "bitShiftRight"))
+        ),
+        "math.bitShiftRight(uint, int) -> uint": (
+            lambda value, offset: Uint(int(value) >> _shift_by(offset, "bitShiftRight"))
+        ),
+    }
+)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+import operator
+from typing import Final
 
 from engine.lang import quantity
-from engine.lang.cel.errors import CelError
+from engine.lang.cel.env import CelError
 from engine.lang.cel.values import MAX_INT, MIN_INT, TYPE_NAMES
 from engine.lang.quantity import Quantity
 
@@ -27,16 +28,6 @@ def _quantity(text: str) -> Quantity:
     return value
 
 
-@LIBRARY.add("isQuantity(string) -> bool")
-def _is_quantity(text: str) -> bool:
-    return quantity.parse(text) is not None
-
-
-@LIBRARY.add("Quantity.sign() -> int")
-def _sign(value: Quantity) -> int:
-    return (value.number > 0) - (value.number < 0)
-
-
 @LIBRARY.add("Quantity.isInteger() -> bool")
 def _is_integer(value: Quantity) -> bool:
     number = value.number
@@ -52,35 +43,17 @@ def _as_integer(value: Quantity) -> int:
     return int(value.number)
 
 
-@LIBRARY.add("Quantity.asApproximateFloat() -> double")
-def _as_float(value: Quantity) -> float:
-    return float(value.number)
-
-
-def _operand(value: Quantity | int) -> Quantity:
-    return value if isinstance(value, Quantity) else _quantity(str(value))
-
-
-@LIBRARY.add("Quantity.add(Quantity) -> Quantity", "Quantity.add(int) -> Quantity")
-def _add(one: Quantity, other: Any) -> Quantity:
-    return one.add(_operand(other))
-
-
-@LIBRARY.add("Quantity.sub(Quantity) -> Quantity", "Quantity.sub(int) -> Quantity")
-def _sub(one: Quantity, other: Any) -> Quantity:
-    return one.subtract(_operand(other))
-
-
-@LIBRARY.add("Quantity.isLessThan(Quantity) -> bool")
-def _is_less(one: Quantity, other: Quantity) -> bool:
-    return one < other
-
-
-@LIBRARY.add("Quantity.isGreaterThan(Quantity) -> bool")
-def _is_greater(one: Quantity, other: Quantity) -> bool:
-    return one > other
-
-
-@LIBRARY.add("Quantity.compareTo(Quantity) -> int")
-def _compare(one: Quantity, other: Quantity) -> int:
-    return (one > other) - (one < other)
+LIBRARY.declare(
+    {
+        "isQuantity(string) -> bool": lambda text: quantity.parse(text) is not None,
+        "Quantity.sign() -> int": lambda value: (value.number > 0) - (value.number < 0),
+        "Quantity.asApproximateFloat() -> double": lambda value: float(value.number),
+        "Quantity.add(Quantity) -> Quantity": Quantity.add,
+        "Quantity.add(int) -> Quantity": lambda one, other: one.add(_quantity(str(other))),
+        "Quantity.sub(Quantity) -> Quantity": Quantity.subtract,
+        "Quantity.sub(int) -> Quantity": lambda one, other: one.subtract(_quantity(str(other))),
+        "Quantity.isLessThan(Quantity) -> bool": operator.lt,
+        "Quantity.isGreaterThan(Quantity) -> bool": operator.gt,
+        "Quantity.compareTo(Quantity) -> int": lambda one, other: (one > other) - (one < other),
+    }
+)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError
 from engine.lang import goquote, regex
-from engine.lang.cel.errors import CelError
+from engine.lang.cel.env import CelEnv, CelError
 from engine.lang.cel.values import NONE, Optional
 
 from .registry import Library
@@ -15,7 +15,6 @@ from .registry import Library
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from engine.lang.cel.env import CelEnv
 
 LIBRARY: Final = Library(cost=30)
 _GROUP: Final = re.compile(r"\\(\\|[0-9]|.?)", re.DOTALL)
@@ -34,21 +33,16 @@ def _matches(
 
 @LIBRARY.add("string.find(string) -> string", env=True)
 def _find(env: CelEnv, text: str, pattern: str) -> str:
-    found = _spans(env, text, pattern, 1)
+    found = _find_all(env, text, pattern, 1)
     return found[0] if found else ""
 
 
-@LIBRARY.add("string.findAll(string) -> list(string)", env=True)
-def _find_all(env: CelEnv, text: str, pattern: str) -> list[str]:
-    return _spans(env, text, pattern, -1)
-
-
-@LIBRARY.add("string.findAll(string, int) -> list(string)", env=True)
-def _find_some(env: CelEnv, text: str, pattern: str, count: int) -> list[str]:
-    return _spans(env, text, pattern, count)
-
-
-def _spans(env: CelEnv, text: str, pattern: str, count: int) -> list[str]:
+@LIBRARY.add(
+    "string.findAll(string) -> list(string)",
+    "string.findAll(string, int) -> list(string)",
+    env=True,
+)
+def _find_all(env: CelEnv, text: str, pattern: str, count: int = -1) -> list[str]:
     env.charge(len(text) // 8)
     found: list[str] = []
     for match in _matches(pattern, text, "Illegal regex: "):
@@ -59,13 +53,12 @@ def _spans(env: CelEnv, text: str, pattern: str, count: int) -> list[str]:
     return found
 
 
-@LIBRARY.add("regex.replace(string, string, string) -> string", env=True)
-def _replace(env: CelEnv, text: str, pattern: str, template: str) -> str:
-    return _replace_some(env, text, pattern, template, -1)
-
-
-@LIBRARY.add("regex.replace(string, string, string, int) -> string", env=True)
-def _replace_some(env: CelEnv, text: str, pattern: str, template: str, count: int) -> str:
+@LIBRARY.add(
+    "regex.replace(string, string, string) -> string",
+    "regex.replace(string, string, string, int) -> string",
+    env=True,
+)
+def _replace(env: CelEnv, text: str, pattern: str, template: str, count: int = -1) -> str:
     if count == 0:
         return text
     built: list[str] = []

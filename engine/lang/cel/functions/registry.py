@@ -7,15 +7,13 @@ say what they hold; a single capital letter is any type, the same at each of its
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from engine.lang.cel import types
 from engine.lang.cel.values import TYPE_NAMES, CelType, Duration, Message, Optional, Timestamp, Uint
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 _F = TypeVar("_F", bound="Callable[..., Any]")
 
@@ -98,6 +96,14 @@ class Library:
             return run
 
         return register
+
+    def declare(
+        self, functions: Mapping[str | tuple[str, ...], Callable[..., Any]], *, env: bool = False
+    ) -> None:
+        """Declare functions that are one expression each, by the one signature or the signatures of each."""
+        for signatures, run in functions.items():
+            each = (signatures,) if isinstance(signatures, str) else signatures
+            self.add(*each, env=env)(run)
 
     def _overload(
         self, signature: str, run: Callable[..., Any], cost: int, *, env: bool

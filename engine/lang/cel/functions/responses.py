@@ -8,17 +8,14 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from engine.errors import DocumentError
-from engine.lang.cel.errors import CelError
+from engine.lang.cel.env import CelEnv, CelError
 from engine.lang.cel.values import Message
 from engine.lang.json import load
 
 from .registry import KINDS, Library
-
-if TYPE_CHECKING:
-    from engine.lang.cel.env import CelEnv
 
 LIBRARY: Final = Library()
 _DIGESTS: Final = {"HS256": "sha256", "HS384": "sha384", "HS512": "sha512"}
@@ -45,36 +42,6 @@ class Verdict(Message):
 
 KINDS["Draft"] = (Draft,)
 KINDS["Verdict"] = (Verdict,)
-
-
-@LIBRARY.add("http.Allowed() -> Draft", "envoy.Allowed() -> Draft")
-def _allowed() -> Draft:
-    return Draft(allowed=True)
-
-
-@LIBRARY.add("http.Denied(string) -> Draft")
-def _denied(reason: str) -> Draft:
-    return Draft(allowed=False, status=403, body=reason)
-
-
-@LIBRARY.add("envoy.Denied(int) -> Draft")
-def _denied_with(status: int) -> Draft:
-    return Draft(allowed=False, status=status)
-
-
-@LIBRARY.add("Draft.WithBody(string) -> Draft")
-def _with_body(draft: Draft, body: str) -> Draft:
-    return replace(draft, body=body)
-
-
-@LIBRARY.add("Draft.WithHeader(string, string) -> Draft")
-def _with_header(draft: Draft, name: str, value: str) -> Draft:
-    return replace(draft, headers={**draft.headers, name: value})
-
-
-@LIBRARY.add("Draft.Response() -> Verdict")
-def _response(draft: Draft) -> Verdict:
-    return Verdict(draft)
 
 
 @LIBRARY.add("jwt.Decode(string, string) -> dyn", env=True)
@@ -126,3 +93,17 @@ def _is_current(claims: dict[str, Any], env: CelEnv) -> bool:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+LIBRARY.declare(
+    {
+        ("http.Allowed() -> Draft", "envoy.Allowed() -> Draft"): lambda: Draft(allowed=True),
+        "http.Denied(string) -> Draft": lambda reason: Draft(False, 403, reason),
+        "envoy.Denied(int) -> Draft": lambda status: Draft(False, status),
+        "Draft.WithBody(string) -> Draft": lambda draft, body: replace(draft, body=body),
+        "Draft.WithHeader(string, string) -> Draft": (
+            lambda draft, name, value: replace(draft, headers={**draft.headers, name: value})
+        ),
+        "Draft.Response() -> Verdict": Verdict,
+    }
+)

@@ -29,55 +29,29 @@ def _normalized(text: str) -> str:
     return ".".join(parts) + mark + rest
 
 
-@LIBRARY.add("semver(string) -> Semver")
-def _semver(text: str) -> Version:
-    return semver.parse(text)
-
-
-@LIBRARY.add("semver(string, bool) -> Semver")
-def _semver_normalized(text: str, normalize: bool) -> Version:
+@LIBRARY.add("semver(string) -> Semver", "semver(string, bool) -> Semver")
+def _semver(text: str, normalize: bool = False) -> Version:
     return semver.parse(_normalized(text) if normalize else text)
 
 
-@LIBRARY.add("isSemver(string) -> bool")
-def _is_semver(text: str) -> bool:
-    return _is_semver_normalized(text, normalize=False)
-
-
-@LIBRARY.add("isSemver(string, bool) -> bool")
-def _is_semver_normalized(text: str, normalize: bool) -> bool:
+@LIBRARY.add("isSemver(string) -> bool", "isSemver(string, bool) -> bool")
+def _is_semver(text: str, normalize: bool = False) -> bool:
     try:
-        _semver_normalized(text, normalize)
+        _semver(text, normalize)
     except EvaluationError:
         return False
     return True
 
 
-@LIBRARY.add("Semver.isLessThan(Semver) -> bool")
-def _is_less(one: Version, other: Version) -> bool:
-    return one.order() < other.order()
-
-
-@LIBRARY.add("Semver.isGreaterThan(Semver) -> bool")
-def _is_greater(one: Version, other: Version) -> bool:
-    return one.order() > other.order()
-
-
-@LIBRARY.add("Semver.compareTo(Semver) -> int")
-def _compare(one: Version, other: Version) -> int:
-    return (one.order() > other.order()) - (one.order() < other.order())
-
-
-@LIBRARY.add("Semver.major() -> int")
-def _major(version: Version) -> int:
-    return version.major
-
-
-@LIBRARY.add("Semver.minor() -> int")
-def _minor(version: Version) -> int:
-    return version.minor
-
-
-@LIBRARY.add("Semver.patch() -> int")
-def _patch(version: Version) -> int:
-    return version.patch
+LIBRARY.declare(
+    {
+        "Semver.isLessThan(Semver) -> bool": lambda one, other: one.order() < other.order(),
+        "Semver.isGreaterThan(Semver) -> bool": lambda one, other: one.order() > other.order(),
+        "Semver.compareTo(Semver) -> int": (
+            lambda one, other: (one.order() > other.order()) - (one.order() < other.order())
+        ),
+        "Semver.major() -> int": lambda version: version.major,
+        "Semver.minor() -> int": lambda version: version.minor,
+        "Semver.patch() -> int": lambda version: version.patch,
+    }
+)

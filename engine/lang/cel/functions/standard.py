@@ -13,7 +13,7 @@ from engine.errors import EvaluationError
 from engine.lang import duration as spans
 from engine.lang import golayout, gotext, gotime, regex
 from engine.lang.cel.arithmetic import duration, timestamp, whole
-from engine.lang.cel.errors import CelError, no_overload
+from engine.lang.cel.env import CelError, no_overload
 from engine.lang.cel.values import (
     MAX_UINT,
     NONE,
@@ -41,37 +41,50 @@ _RFC3339: Final = re.compile(
 _LONGEST_NUMBER: Final = 400
 
 
-@LIBRARY.add(
-    "size(string) -> int", "size(bytes) -> int", "size(list) -> int", "size(map) -> int",
-    "string.size() -> int", "bytes.size() -> int", "list.size() -> int", "map.size() -> int",
-)  # fmt: skip
-def _size(value: Any) -> int:
-    return len(value)
-
-
-@LIBRARY.add("string.startsWith(string) -> bool")
-def _starts_with(text: str, prefix: str) -> bool:
-    return text.startswith(prefix)
-
-
-@LIBRARY.add("string.endsWith(string) -> bool")
-def _ends_with(text: str, suffix: str) -> bool:
-    return text.endswith(suffix)
-
-
-@LIBRARY.add("string.contains(string) -> bool")
-def _contains(text: str, part: str) -> bool:
-    return part in text
-
-
-@LIBRARY.add("string.matches(string) -> bool", "matches(string, string) -> bool")
-def _matches(text: str, pattern: str) -> bool:
-    return regex.compile(pattern).search(text)
-
-
-@LIBRARY.add("dyn(dyn) -> dyn")
-def _dyn(value: Any) -> Any:
+def _same(value: Any) -> Any:
     return value
+
+
+LIBRARY.declare(
+    {
+        (
+            "size(string) -> int",
+            "size(bytes) -> int",
+            "size(list) -> int",
+            "size(map) -> int",
+            "string.size() -> int",
+            "bytes.size() -> int",
+            "list.size() -> int",
+            "map.size() -> int",
+        ): len,
+        "string.startsWith(string) -> bool": str.startswith,
+        "string.endsWith(string) -> bool": str.endswith,
+        "string.contains(string) -> bool": str.__contains__,
+        ("string.matches(string) -> bool", "matches(string, string) -> bool"): (
+            lambda text, pattern: regex.compile(pattern).search(text)
+        ),
+        "dyn(dyn) -> dyn": _same,
+        "int(duration) -> int": lambda span: span.ns,
+        ("double(double) -> double", "double(int) -> double", "double(uint) -> double"): float,
+        "bool(bool) -> bool": _same,
+        "string(string) -> string": _same,
+        ("string(int) -> string", "string(uint) -> string"): int.__repr__,
+        "string(double) -> string": gotext.general,
+        "string(bool) -> string": lambda value: "true" if value else "false",
+        "bytes(bytes) -> bytes": _same,
+        "bytes(string) -> bytes": lambda text: text.encode("utf-8", "replace"),
+        "timestamp(timestamp) -> timestamp": _same,
+        "timestamp(int) -> timestamp": lambda seconds: timestamp(seconds * SECOND),
+        "duration(duration) -> duration": _same,
+        "duration(int) -> duration": duration,
+        "optional.of(A) -> optional_type(A)": Optional,
+        "optional.none() -> optional_type(A)": lambda: NONE,
+        "optional_type(A).hasValue() -> bool": lambda optional: optional.present,
+        "optional_type(A).or(optional_type(A)) -> optional_type(A)": (
+            lambda optional, otherwise: optional if optional.present else otherwise
+        ),
+    }
+)
 
 
 @LIBRARY.add("type(dyn) -> type")
@@ -106,11 +119,6 @@ def _int_of_time(moment: Timestamp) -> int:
     return moment.ns // SECOND
 
 
-@LIBRARY.add("int(duration) -> int")
-def _int_of_span(span: Duration) -> int:
-    return span.ns
-
-
 @LIBRARY.add("uint(uint) -> uint", "uint(int) -> uint", "uint(double) -> uint")
 def _uint(value: Any) -> Uint:
     if isinstance(value, float):
@@ -129,11 +137,6 @@ def _uint_of_text(text: str) -> Uint:
     return Uint(int(text))
 
 
-@LIBRARY.add("double(double) -> double", "double(int) -> double", "double(uint) -> double")
-def _double(value: float) -> float:
-    return float(value)
-
-
 @LIBRARY.add("double(string) -> double")
 def _double_of_text(text: str) -> float:
     if len(text) <= _LONGEST_NUMBER:
@@ -146,36 +149,11 @@ def _double_of_text(text: str) -> float:
     raise _unconverted("double")
 
 
-@LIBRARY.add("bool(bool) -> bool")
-def _bool(value: bool) -> bool:
-    return value
-
-
 @LIBRARY.add("bool(string) -> bool")
 def _bool_of_text(text: str) -> bool:
     if text in _TRUE or text in _FALSE:
         return text in _TRUE
     raise _unconverted("bool")
-
-
-@LIBRARY.add("string(string) -> string")
-def _string(text: str) -> str:
-    return text
-
-
-@LIBRARY.add("string(int) -> string", "string(uint) -> string")
-def _string_of_number(value: int) -> str:
-    return int.__repr__(value)
-
-
-@LIBRARY.add("string(double) -> string")
-def _string_of_double(value: float) -> str:
-    return gotext.general(value)
-
-
-@LIBRARY.add("string(bool) -> string")
-def _string_of_bool(value: bool) -> str:
-    return "true" if value else "false"
 
 
 @LIBRARY.add("string(bytes) -> string")
@@ -202,26 +180,6 @@ def span_text(span: Duration) -> str:
     return f"{sign}{seconds}.{rest:09d}".rstrip("0") + "s" if rest else f"{sign}{seconds}s"
 
 
-@LIBRARY.add("bytes(bytes) -> bytes")
-def _bytes(value: bytes) -> bytes:
-    return value
-
-
-@LIBRARY.add("bytes(string) -> bytes")
-def _bytes_of_text(text: str) -> bytes:
-    return text.encode("utf-8", "replace")
-
-
-@LIBRARY.add("timestamp(timestamp) -> timestamp")
-def _timestamp(moment: Timestamp) -> Timestamp:
-    return moment
-
-
-@LIBRARY.add("timestamp(int) -> timestamp")
-def _timestamp_of_seconds(seconds: int) -> Timestamp:
-    return timestamp(seconds * SECOND)
-
-
 @LIBRARY.add("timestamp(string) -> timestamp", cost=60)
 def read_time(text: str) -> Timestamp:
     """Read a moment of RFC 3339. Raises CelError."""
@@ -234,32 +192,12 @@ def read_time(text: str) -> Timestamp:
     return timestamp(instant.ns)
 
 
-@LIBRARY.add("duration(duration) -> duration")
-def _duration(span: Duration) -> Duration:
-    return span
-
-
-@LIBRARY.add("duration(int) -> duration")
-def _duration_of_nanoseconds(ns: int) -> Duration:
-    return duration(ns)
-
-
 @LIBRARY.add("duration(string) -> duration")
 def _duration_of_text(text: str) -> Duration:
     ns = spans.parse(text)
     if ns is None:
         raise _unconverted("google.protobuf.Duration")
     return Duration(ns)
-
-
-@LIBRARY.add("optional.of(A) -> optional_type(A)")
-def _of(value: Any) -> Optional:
-    return Optional(value)
-
-
-@LIBRARY.add("optional.none() -> optional_type(A)")
-def _none() -> Optional:
-    return NONE
 
 
 @LIBRARY.add("optional.ofNonZeroValue(A) -> optional_type(A)")
@@ -277,11 +215,6 @@ def _is_zero_moment(value: Any) -> bool:
     return value is NONE
 
 
-@LIBRARY.add("optional_type(A).hasValue() -> bool")
-def _has_value(optional: Optional) -> bool:
-    return optional.present
-
-
 @LIBRARY.add("optional_type(A).value() -> A")
 def _value(optional: Optional) -> Any:
     if not optional.present:
@@ -295,11 +228,6 @@ def _or_value(value: Any, otherwise: Any) -> Any:
     if type(value) is not Optional:
         return value
     return value.value if value.present else otherwise
-
-
-@LIBRARY.add("optional_type(A).or(optional_type(A)) -> optional_type(A)")
-def _or(optional: Optional, otherwise: Optional) -> Optional:
-    return optional if optional.present else otherwise
 
 
 @LIBRARY.add(

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from engine.lang.cel.errors import CelError, shown
+from engine.lang.cel.env import CelEnv, CelError, shown
 
 from .format import formatted
 from .registry import Library
-
-if TYPE_CHECKING:
-    from engine.lang.cel.env import CelEnv
 
 LIBRARY: Final = Library()
 _LOWER: Final = str.maketrans({chr(code): chr(code + 32) for code in range(65, 91)})
@@ -34,11 +31,6 @@ def _char_at(text: str, index: int) -> str:
     return text[index : index + 1]
 
 
-@LIBRARY.add("string.indexOf(string) -> int")
-def _index_of(text: str, part: str) -> int:
-    return text.find(part)
-
-
 @LIBRARY.add("string.indexOf(string, int) -> int")
 def _index_of_from(text: str, part: str, start: int) -> int:
     if part == "":
@@ -48,11 +40,6 @@ def _index_of_from(text: str, part: str, start: int) -> int:
     return text.find(part, start)
 
 
-@LIBRARY.add("string.lastIndexOf(string) -> int")
-def _last_index_of(text: str, part: str) -> int:
-    return text.rfind(part)
-
-
 @LIBRARY.add("string.lastIndexOf(string, int) -> int")
 def _last_index_of_until(text: str, part: str, last: int) -> int:
     if part == "":
@@ -60,26 +47,6 @@ def _last_index_of_until(text: str, part: str, last: int) -> int:
     if last < 0:
         raise CelError(f"index out of range: {last}")
     return text.rfind(part, 0, last + len(part)) if last < len(text) else -1
-
-
-@LIBRARY.add("string.lowerAscii() -> string")
-def _lower(text: str) -> str:
-    return text.translate(_LOWER)
-
-
-@LIBRARY.add("string.upperAscii() -> string")
-def _upper(text: str) -> str:
-    return text.translate(_UPPER)
-
-
-@LIBRARY.add("string.reverse() -> string")
-def _reverse(text: str) -> str:
-    return text[::-1]
-
-
-@LIBRARY.add("string.trim() -> string")
-def _trim(text: str) -> str:
-    return text.strip(_WHITE)
 
 
 @LIBRARY.add("string.substring(int) -> string")
@@ -99,25 +66,21 @@ def _substring_until(text: str, start: int, end: int) -> str:
     return text[start:end]
 
 
-@LIBRARY.add("string.replace(string, string) -> string", env=True)
-def _replace(env: CelEnv, text: str, old: str, new: str) -> str:
-    return _replaced(env, text, old, new, -1)
-
-
-@LIBRARY.add("string.replace(string, string, int) -> string", env=True)
-def _replaced(env: CelEnv, text: str, old: str, new: str, count: int) -> str:
+@LIBRARY.add(
+    "string.replace(string, string) -> string",
+    "string.replace(string, string, int) -> string",
+    env=True,
+)
+def _replace(env: CelEnv, text: str, old: str, new: str, count: int = -1) -> str:
     found = text.count(old) if count < 0 else min(text.count(old), count)
     env.charge((len(text) + found * len(new)) // 8)
     return text.replace(old, new, count if count >= 0 else -1)
 
 
-@LIBRARY.add("string.split(string) -> list(string)", env=True)
-def _split(env: CelEnv, text: str, separator: str) -> list[str]:
-    return _split_at_most(env, text, separator, -1)
-
-
-@LIBRARY.add("string.split(string, int) -> list(string)", env=True)
-def _split_at_most(env: CelEnv, text: str, separator: str, count: int) -> list[str]:
+@LIBRARY.add(
+    "string.split(string) -> list(string)", "string.split(string, int) -> list(string)", env=True
+)
+def _split(env: CelEnv, text: str, separator: str, count: int = -1) -> list[str]:
     if count == 0:
         return []
     if separator:
@@ -129,13 +92,8 @@ def _split_at_most(env: CelEnv, text: str, separator: str, count: int) -> list[s
     return list(text)
 
 
-@LIBRARY.add("list(string).join() -> string", env=True)
-def _join(env: CelEnv, items: list[Any]) -> str:
-    return _join_with(env, items, "")
-
-
-@LIBRARY.add("list(string).join(string) -> string", env=True)
-def _join_with(env: CelEnv, items: list[Any], separator: str) -> str:
+@LIBRARY.add("list(string).join() -> string", "list(string).join(string) -> string", env=True)
+def _join(env: CelEnv, items: list[Any], separator: str = "") -> str:
     for item in items:
         if not isinstance(item, str):
             raise CelError(f"join: invalid input: {shown(item)}")
@@ -144,9 +102,19 @@ def _join_with(env: CelEnv, items: list[Any], separator: str) -> str:
     return separator.join(items)
 
 
-@LIBRARY.add("strings.quote(string) -> string")
-def _quote(text: str) -> str:
-    return '"' + _QUOTED.sub(lambda found: _QUOTES.get(found[0], "\ufffd"), text) + '"'
+def _escaped(found: re.Match[str]) -> str:
+    return _QUOTES.get(found[0], "\ufffd")
 
 
+LIBRARY.declare(
+    {
+        "string.indexOf(string) -> int": str.find,
+        "string.lastIndexOf(string) -> int": str.rfind,
+        "string.lowerAscii() -> string": lambda text: text.translate(_LOWER),
+        "string.upperAscii() -> string": lambda text: text.translate(_UPPER),
+        "string.reverse() -> string": lambda text: text[::-1],
+        "string.trim() -> string": lambda text: text.strip(_WHITE),
+        "strings.quote(string) -> string": lambda text: f'"{_QUOTED.sub(_escaped, text)}"',
+    }
+)
 LIBRARY.add("string.format(list) -> string", env=True)(formatted)

@@ -6,18 +6,16 @@ Zone data is the only thing here that Python reads from the machine; it is loade
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from functools import lru_cache, partial
+from typing import Final
 
 from engine.lang import gotime
-from engine.lang.cel.errors import CelError
+from engine.lang.cel.env import CelError
 from engine.lang.cel.values import SECOND, Duration, Timestamp
 
 from .registry import Library
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 LIBRARY: Final = Library(cost=30)
 _FIXED: Final = re.compile(r"([+-]?)([0-9]{1,9}):([0-9]{1,9})", re.ASCII)
@@ -69,41 +67,25 @@ _FIELDS: Final[dict[str, Callable[[gotime.Clock], int]]] = {
 
 
 def _declare(name: str, read: Callable[[gotime.Clock], int]) -> None:
-    def in_utc(moment: Timestamp) -> int:
-        return read(gotime.Instant(moment.ns).clock)
-
-    def in_zone(moment: Timestamp, zone: str) -> int:
+    def part(moment: Timestamp, zone: str = "UTC") -> int:
         return read(gotime.Instant(moment.ns, _offset(moment.ns, zone)).clock)
 
-    LIBRARY.add(f"timestamp.{name}() -> int")(in_utc)
-    LIBRARY.add(f"timestamp.{name}(string) -> int")(in_zone)
+    LIBRARY.add(f"timestamp.{name}() -> int", f"timestamp.{name}(string) -> int")(part)
 
 
 for _name, _read in _FIELDS.items():
     _declare(_name, _read)
 
 
-@LIBRARY.add("timestamp.getMilliseconds() -> int")
-def _milliseconds(moment: Timestamp) -> int:
-    return moment.ns % SECOND // 1_000_000
-
-
-@LIBRARY.add("timestamp.getMilliseconds(string) -> int")
-def _milliseconds_in(moment: Timestamp, zone: str) -> int:
+@LIBRARY.add("timestamp.getMilliseconds() -> int", "timestamp.getMilliseconds(string) -> int")
+def _milliseconds(moment: Timestamp, zone: str = "UTC") -> int:
     _offset(moment.ns, zone)
-    return _milliseconds(moment)
+    return moment.ns % SECOND // 1_000_000
 
 
 def _whole(span: Duration, unit: int) -> int:
     size = abs(span.ns) // unit
     return -size if span.ns < 0 else size
-
-
-def _declare_span(name: str, unit: int) -> None:
-    def part(span: Duration) -> Any:
-        return _whole(span, unit)
-
-    LIBRARY.add(f"duration.{name}() -> int")(part)
 
 
 _SPANS: Final = {
@@ -113,4 +95,4 @@ _SPANS: Final = {
     "getMilliseconds": 1_000_000,
 }
 for _name, _unit in _SPANS.items():
-    _declare_span(_name, _unit)
+    LIBRARY.add(f"duration.{_name}() -> int")(partial(_whole, unit=_unit))

@@ -8,7 +8,7 @@ from typing import Final
 
 from engine.errors import EvaluationError
 from engine.lang import gourl
-from engine.lang.cel.errors import CelError
+from engine.lang.cel.env import CelError
 from engine.lang.cel.values import Message
 
 from .registry import KINDS, Library
@@ -56,12 +56,12 @@ def _query(value: Url) -> dict[str, list[str]]:
     return found
 
 
-def _part(function: str, name: str) -> None:
-    LIBRARY.add(f"URL.{function}() -> string")(lambda value: getattr(value.read, name))
-
-
-_part("getScheme", "scheme")
-_part("getHost", "host")
-_part("getHostname", "hostname")
-_part("getPort", "port")
-_part("getEscapedPath", "path")
+LIBRARY.declare(
+    {
+        "URL.getScheme() -> string": lambda value: value.read.scheme,
+        "URL.getHost() -> string": lambda value: value.read.host,
+        "URL.getHostname() -> string": lambda value: value.read.hostname,
+        "URL.getPort() -> string": lambda value: value.read.port,
+        "URL.getEscapedPath() -> string": lambda value: value.read.path,
+    }
+)
