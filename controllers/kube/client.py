@@ -155,13 +155,7 @@ class Client(Protocol):
         """Delete an object; with `uid` only that very one, otherwise Conflict; raises NotFound."""
 
     async def raw(
-        self,
-        method: str,
-        path: str,
-        body: Json = None,
-        *,
-        limit: int = 0,
-        timeout: float = 0,
+        self, method: str, path: str, body: Json = None, *, limit: int = 0, timeout: float = 0
     ) -> Json:
         """Call a path of the server, `/…?query`, and return the decoded answer.
 

@@ -224,10 +224,7 @@ class Recorder:
         if known is None:
             return False
         first, namespace, name, count = known
-        change: Object = {
-            "count": count + times,
-            "lastTimestamp": rfc3339.write(self._clock.now()),
-        }
+        change: Object = {"count": count + times, "lastTimestamp": rfc3339.write(self._clock.now())}
         if note.latest:
             change["metadata"] = {"annotations": dict(note.latest)}
         try:

@@ -131,9 +131,7 @@ class HttpClient(Client):
         )
         accept = _METADATA.format("") if metadata_only else JSON
         limits = aiohttp.ClientTimeout(
-            total=None,
-            sock_connect=CONNECT_SECONDS,
-            sock_read=timeout_seconds + self._silence,
+            total=None, sock_connect=CONNECT_SECONDS, sock_read=timeout_seconds + self._silence
         )
         response = await self._transport.open(
             "GET", kind.path(namespace), query, None, accept, limits
@@ -212,13 +210,7 @@ class HttpClient(Client):
         await self._call("DELETE", kind.path(namespace, name), query=query, body=options)
 
     async def raw(
-        self,
-        method: str,
-        path: str,
-        body: Json = None,
-        *,
-        limit: int = 0,
-        timeout: float = 0,
+        self, method: str, path: str, body: Json = None, *, limit: int = 0, timeout: float = 0
     ) -> Json:
         """Call a path of this server and return the decoded answer; raises Invalid for any other path."""
         data = await self._transport.send(

@@ -149,9 +149,7 @@ class WorkQueue(Generic[K]):
         self._wake()
 
     async def _worker(
-        self,
-        work: Callable[[K], Awaitable[None]],
-        on_error: Callable[[K, Exception], None] | None,
+        self, work: Callable[[K], Awaitable[None]], on_error: Callable[[K, Exception], None] | None
     ) -> None:
         while True:
             key = await self.get()

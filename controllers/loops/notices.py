@@ -139,11 +139,7 @@ def target_in(secret: Object) -> Target | None:
 def signed(body: bytes, at: str, key_id: str, key: bytes) -> dict[str, str]:
     """Return the headers of a notice: its id, its time, and `v1=` HMAC-SHA-256 of `time.body` in hex."""
     mac = hmac.digest(key, f"{at}.".encode() + body, "sha256").hex()
-    return {
-        "X-Kpolicy-Notice": key_id,
-        "X-Kpolicy-Time": at,
-        "X-Kpolicy-Signature": f"v1={mac}",
-    }
+    return {"X-Kpolicy-Notice": key_id, "X-Kpolicy-Time": at, "X-Kpolicy-Signature": f"v1={mac}"}
 
 
 def _lines(told: Object) -> list[str]:

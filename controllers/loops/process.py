@@ -88,10 +88,7 @@ class ProcessLoops:
         """Return the context of the loops of a job."""
         found = self._runtime.connection(job)
         return replace(
-            self._context,
-            client=found.client,
-            informers=found.informers,
-            resolver=found.resolver,
+            self._context, client=found.client, informers=found.informers, resolver=found.resolver
         )
 
     async def run(self) -> None:

@@ -368,10 +368,7 @@ def _rule(group: str, version: str, resources: str, *operations: str) -> Object:
 
 
 def _policy(
-    name: str,
-    rule: Object,
-    checks: Iterable[tuple[str, str]],
-    conditions: Iterable[Object] = (),
+    name: str, rule: Object, checks: Iterable[tuple[str, str]], conditions: Iterable[Object] = ()
 ) -> Object:
     spec: Object = {
         "failurePolicy": "Fail",

@@ -28,12 +28,7 @@ class BackgroundQueue:
     """A bounded queue of work with a few workers."""
 
     def __init__(
-        self,
-        metrics: Metrics,
-        *,
-        size: int = 1000,
-        workers: int = 8,
-        most_bytes: int = MOST_BYTES,
+        self, metrics: Metrics, *, size: int = 1000, workers: int = 8, most_bytes: int = MOST_BYTES
     ) -> None:
         self._queue: asyncio.Queue[tuple[Work, int]] = asyncio.Queue(size)
         self._metrics = metrics

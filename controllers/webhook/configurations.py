@@ -106,11 +106,7 @@ def condition_probe(name: str, conditions: Sequence[Mapping[str, Json]]) -> Obje
 
 
 def _of_cel(
-    hook: CelWebhook,
-    stage: str,
-    discovery: Discovery,
-    settings: Configuration,
-    address: Address,
+    hook: CelWebhook, stage: str, discovery: Discovery, settings: Configuration, address: Address
 ) -> list[_Placed]:
     """Return the webhook of policies written in CEL with its path, none where the server has nothing that they concern."""
     is_mutating = stage == "mutate"

@@ -53,11 +53,7 @@ class GrantValidator:
     """Decides on Grants, GrantPolicies and OneTimeCodes; `review` answers the path of both."""
 
     def __init__(
-        self,
-        client: Client,
-        clock: Clock,
-        key: bytes,
-        discovery: Discovery | None = None,
+        self, client: Client, clock: Clock, key: bytes, discovery: Discovery | None = None
     ) -> None:
         self._client, self._clock = client, clock
         self._discovery = discovery or Discovery(client)

@@ -201,9 +201,7 @@ class OneTimeCodes:
         if not any(one.strict_codes for one in modes.values()):
             return frozenset()
         return await self._code_claims.of(
-            code_bindings.user_of(request),
-            code_bindings.groups_of(request),
-            review.namespace,
+            code_bindings.user_of(request), code_bindings.groups_of(request), review.namespace
         )
 
     async def _claimed_for(

@@ -348,10 +348,7 @@ def budget_of(timeout: float) -> float:
 
 
 def _verdict(
-    request: Mapping[str, Json],
-    inputs: Inputs,
-    ruling: Ruling,
-    triggers: tuple[Trigger, ...] = (),
+    request: Mapping[str, Json], inputs: Inputs, ruling: Ruling, triggers: tuple[Trigger, ...] = ()
 ) -> Verdict:
     return Verdict(
         allowed=not ruling.denial,

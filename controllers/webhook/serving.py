@@ -199,12 +199,7 @@ class Serving:
     def _validators(self) -> dict[str, Judge]:
         """Return by route what judges the objects that policies and grants are written as, ours and their labels."""
         runtime = self._runtime
-        grants = GrantValidator(
-            runtime.client,
-            runtime.clock,
-            runtime.key,
-            runtime.cache.discovery,
-        )
+        grants = GrantValidator(runtime.client, runtime.clock, runtime.key, runtime.cache.discovery)
         audit_recorder = AuditRecorder(
             runtime.client, runtime.clock, runtime.namespace, runtime.key, runtime.jobs_of, runtime.cache.discovery
         )  # fmt: skip

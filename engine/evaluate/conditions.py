@@ -91,11 +91,7 @@ def _compile_block(block: Block) -> Conditions:
 
 
 def _check_any(
-    parts: list[Conditions],
-    scope: Scope,
-    trace: Trace | None,
-    passed: list[str],
-    missed: list[str],
+    parts: list[Conditions], scope: Scope, trace: Trace | None, passed: list[str], missed: list[str]
 ) -> bool:
     for part in parts:
         verdict = part(scope, trace)

@@ -127,9 +127,7 @@ def _alone(
 
 
 def _at_once(
-    passing: AtOnce,
-    finish: Callable[[Answers, bool], Results],
-    enforces: Callable[[Review], bool],
+    passing: AtOnce, finish: Callable[[Answers, bool], Results], enforces: Callable[[Review], bool]
 ) -> Quick:
     work = passing.work
     idle = finish(passing.idle, False), finish(passing.idle, True)

@@ -31,11 +31,7 @@ LOADERS = ("variable", "configMap", "apiCall", "imageRegistry", "globalReference
 
 
 def check_context(
-    context: Iterable[Block],
-    path: str,
-    *,
-    own_namespace: str = "",
-    forbidden: tuple[str, ...] = (),
+    context: Iterable[Block], path: str, *, own_namespace: str = "", forbidden: tuple[str, ...] = ()
 ) -> Iterator[Finding]:
     """Yield what is wrong with context entries.
 

@@ -24,12 +24,7 @@ if TYPE_CHECKING:
     from .trust import LogKey
 
 _LATEST = 253402300799
-_KINDS = {
-    ("hashedrekord", "0.0.1"),
-    ("rekord", "0.0.1"),
-    ("dsse", "0.0.1"),
-    ("intoto", "0.0.2"),
-}
+_KINDS = {("hashedrekord", "0.0.1"), ("rekord", "0.0.1"), ("dsse", "0.0.1"), ("intoto", "0.0.2")}
 
 
 _OF_MESSAGES = ("hashedrekord", "rekord")

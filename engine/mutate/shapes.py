@@ -113,8 +113,7 @@ _SPECIAL: Final[dict[tuple[str, str], Shape]] = {
     ("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration"): _WEBHOOKS,
     ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration"): _WEBHOOKS,
     ("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"): _map(
-        metadata=_METADATA,
-        spec=_map(matchConditions=_by("name"), variables=_by("name")),
+        metadata=_METADATA, spec=_map(matchConditions=_by("name"), variables=_by("name"))
     ),
 }
 

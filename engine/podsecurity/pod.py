@@ -235,11 +235,7 @@ class Violation:
 
 
 def violation(
-    reason: str,
-    faults: Sequence[Fault],
-    *,
-    hidden: Sequence[Fault] = (),
-    names: bool = True,
+    reason: str, faults: Sequence[Fault], *, hidden: Sequence[Fault] = (), names: bool = True
 ) -> Violation | None:
     """Make a violation of the faults found, None when there are none; `names` says whether images are reported."""
     if not faults:

@@ -121,11 +121,7 @@ def _taken(config: Config) -> list[_Taken]:
 
 
 def _free(
-    taken: list[_Taken],
-    key: str,
-    screens: tuple[str, ...],
-    name: str,
-    config: Config,
+    taken: list[_Taken], key: str, screens: tuple[str, ...], name: str, config: Config
 ) -> None:
     """Take a key for a name; raises EngineError where it has a meaning on one of these screens."""
     for other, places, owner in taken:

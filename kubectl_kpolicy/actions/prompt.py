@@ -42,9 +42,7 @@ class Command:
 
 
 def understand(
-    line: str,
-    aliases: Mapping[str, str] = MappingProxyType({}),
-    plugins: Collection[str] = (),
+    line: str, aliases: Mapping[str, str] = MappingProxyType({}), plugins: Collection[str] = ()
 ) -> Command:
     """Return what a line means; `aliases` are words of somebody's own, each for the beginning of a line, `plugins` names of programs."""
     first, _, rest = line.strip().partition(" ")

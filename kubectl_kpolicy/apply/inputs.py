@@ -128,11 +128,7 @@ class ApplyInputs:
 
 
 def load_inputs(
-    flags: ApplyRequest,
-    now: datetime,
-    *,
-    strict: bool = True,
-    outside: Outside | None = None,
+    flags: ApplyRequest, now: datetime, *, strict: bool = True, outside: Outside | None = None
 ) -> ApplyInputs:
     """Load what the flags name; raises EngineError for what cannot be read.
 
@@ -221,11 +217,7 @@ def policies_named(loaded: Loaded, name: str, err: TextIO | None = None) -> list
 
 def _payloads(flags: ApplyRequest) -> list[Payload]:
     """Read the documents that are no objects, each kind by its flag."""
-    given = {
-        "JSON": flags.json_payload,
-        "HTTP": flags.http_payload,
-        "Envoy": flags.envoy_payload,
-    }
+    given = {"JSON": flags.json_payload, "HTTP": flags.http_payload, "Envoy": flags.envoy_payload}
     return [
         payload for mode, paths in given.items() for payload in read_payloads(split(paths), mode)
     ]
@@ -312,12 +304,7 @@ def live_objects(
     def is_wanted(kind: str) -> bool:
         return bool(policies.for_kind(kind)) or kind in cleaned or "*" in cleaned
 
-    found = outside.objects(
-        is_wanted,
-        namespace=namespace,
-        names=named,
-        wide=wide or not namespace,
-    )
+    found = outside.objects(is_wanted, namespace=namespace, names=named, wide=wide or not namespace)
     loaded.problems.extend(outside.problems)
     return sorted(found, key=identity)
 

@@ -44,11 +44,7 @@ class PolicyAnswer:
     __slots__ = ("object", "patched", "policy", "results", "type")
 
     def __init__(
-        self,
-        policy: Policy,
-        rule_type: RuleType,
-        before: Object,
-        patched: Object,
+        self, policy: Policy, rule_type: RuleType, before: Object, patched: Object
     ) -> None:
         self.policy = policy
         self.type = rule_type

@@ -44,10 +44,7 @@ def read_world(
 
 
 def read(
-    flags: ListRequest,
-    listing: Listing,
-    learn: Learn | None = None,
-    choice: Choice | None = None,
+    flags: ListRequest, listing: Listing, learn: Learn | None = None, choice: Choice | None = None
 ) -> Read:
     """Read everything a listing is made of, from the cluster or from a recording; raises EngineError.
 

@@ -103,11 +103,7 @@ class Framework:
         return self.passed * 100 // self.judged if self.judged else None
 
 
-_WORDS = {
-    "PSS": ("pod security standard", "pss"),
-    "NSA": ("nsa", "cisa"),
-    "CIS": ("cis",),
-}
+_WORDS = {"PSS": ("pod security standard", "pss"), "NSA": ("nsa", "cisa"), "CIS": ("cis",)}
 
 
 def frameworks_of(category: str) -> list[str]:

@@ -126,11 +126,7 @@ def known_rules(world: ClusterCache) -> dict[str, set[str]]:
 
 
 def concerns(
-    obj: Object,
-    usage: Usage,
-    rules: dict[str, set[str]],
-    now: datetime,
-    until: datetime | None,
+    obj: Object, usage: Usage, rules: dict[str, set[str]], now: datetime, until: datetime | None
 ) -> list[str]:
     """Return everything that is wrong with one exception, each once."""
     names = [*_by_engine(obj, rules, now), *_by_use(obj, usage, now), *_by_reach(obj)]

@@ -111,11 +111,7 @@ def rotate(flags: OtpRequest) -> int:
         asked = {"metadata": {"annotations": {ROTATE: f"{how} {who.user}: {flags.reason}"}}}
         try:
             await client.patch(
-                SECRETS,
-                SECRET_NAME,
-                flags.system_namespace,
-                asked,
-                dry_run=flags.on_server,
+                SECRETS, SECRET_NAME, flags.system_namespace, asked, dry_run=flags.on_server
             )
         except KubeError as error:
             raise of_server(error) from error

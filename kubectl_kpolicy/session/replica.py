@@ -126,8 +126,7 @@ def _install(folder: Path) -> None:
 
 def _compact(folder: Path, name: str) -> str:
     return json.dumps(
-        json.loads(kubectl(folder, "get", "clusterrole", name, "-o", "json")),
-        separators=(",", ":"),
+        json.loads(kubectl(folder, "get", "clusterrole", name, "-o", "json")), separators=(",", ":")
     )
 
 

@@ -177,8 +177,7 @@ def _report(signed: list[Object], target: str, err: TextIO) -> None:
     for one in signed:
         if one.get("kind") == "PolicyException" and not one["metadata"].get("namespace"):
             print(
-                f"warning: {title(one)} names no namespace, so its signature holds in any",
-                file=err,
+                f"warning: {title(one)} names no namespace, so its signature holds in any", file=err
             )
     if target != "-":
         print(f"signed {', '.join(title(one) for one in signed)}: {target}", file=err)
@@ -223,10 +222,7 @@ def _identity_entries(flags: VerifyRequest) -> list[dict[str, Any]]:
             "an identity is wanted by halves",
             help="give both `--certificate-identity` and `--certificate-oidc-issuer` (or `-regexp` forms)",
         )
-    logs = {
-        "rekor": {"ignoreTlog": flags.ignore_tlog},
-        "ctlog": {"ignoreSCT": flags.ignore_sct},
-    }
+    logs = {"rekor": {"ignoreTlog": flags.ignore_tlog}, "ctlog": {"ignoreSCT": flags.ignore_sct}}
     return [{"keyless": {**subject, **issuer, **logs}}]
 
 

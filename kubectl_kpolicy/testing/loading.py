@@ -74,10 +74,7 @@ def _files(path: Path, file_name: str) -> list[Path]:
 
 def load_case(case: TestCase) -> Bench:
     """Load what a test names; raises EngineError for a file that cannot be read or is not what it should be."""
-    policy_documents = [
-        *read_paths(case.paths("policies")),
-        *read_paths(case.paths("exceptions")),
-    ]
+    policy_documents = [*read_paths(case.paths("policies")), *read_paths(case.paths("exceptions"))]
     loaded = sort_documents(policy_documents)
     cluster, definitions = _cluster(case)
     scopes = Scopes([*definitions, *(obj for obj in loaded.objects if is_definition(obj))])

@@ -182,11 +182,7 @@ class Sieve:
         self._asked = None
 
     def sift(
-        self,
-        rows: Sequence[Row],
-        asked: object,
-        order: Sequence[str],
-        keeps: Callable[[Row], bool],
+        self, rows: Sequence[Row], asked: object, order: Sequence[str], keeps: Callable[[Row], bool]
     ) -> list[Row]:
         """Return the rows that `keeps` keeps, in order."""
         if asked != self._asked:

@@ -93,10 +93,7 @@ def policies(kind: str) -> list[dict[str, Any]]:
     if kind == "one mutates":
         rule["mutate"] = {"patchStrategicMerge": {"metadata": {"labels": {f"+({_LABEL})": "x"}}}}
     else:
-        rule["validate"] = {
-            "message": "m",
-            "pattern": {"metadata": {"labels": {_LABEL: "?*"}}},
-        }
+        rule["validate"] = {"message": "m", "pattern": {"metadata": {"labels": {_LABEL: "?*"}}}}
     made = {"apiVersion": "kyverno.io/v1", "kind": "ClusterPolicy", "metadata": {"name": "p"}, "spec": {"rules": [rule]}}  # fmt: skip
     return [enforced(made)]
 

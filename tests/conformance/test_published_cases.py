@@ -43,12 +43,7 @@ def _strict_misses():
 
 
 def _as_map(row):
-    return {
-        "policy": row.policy,
-        "rule": row.rule,
-        "resource": row.resource,
-        "actual": row.actual,
-    }
+    return {"policy": row.policy, "rule": row.rule, "resource": row.resource, "actual": row.actual}
 
 
 def _listed():

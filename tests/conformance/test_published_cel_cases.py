@@ -78,12 +78,7 @@ def _answers(group):
 
 
 def _shape(row):
-    return {
-        "policy": row.policy,
-        "rule": row.rule,
-        "resource": row.resource,
-        "actual": row.actual,
-    }
+    return {"policy": row.policy, "rule": row.rule, "resource": row.resource, "actual": row.actual}
 
 
 def _strict_misses(group):

@@ -14,10 +14,7 @@ WORDS = {
     if name.isupper() and isinstance(value, str | tuple)
 }
 HOME = ROOT / "engine" / "vocabulary.py"
-INSTANTS = {
-    ROOT / "engine" / "lang" / "rfc3339.py",
-    ROOT / "engine" / "lang" / "jmes" / "x509.py",
-}
+INSTANTS = {ROOT / "engine" / "lang" / "rfc3339.py", ROOT / "engine" / "lang" / "jmes" / "x509.py"}
 """The reader and writer, and what prints certificates as Go does."""
 
 

@@ -120,12 +120,7 @@ class Run:
                 self._play(number, upstream, setup, tests, where)
 
     def _play(
-        self,
-        number: int,
-        upstream: Path,
-        setup: Setup,
-        tests: deque[Test],
-        folder: Path,
+        self, number: int, upstream: Path, setup: Setup, tests: deque[Test], folder: Path
     ) -> None:
         began = time.monotonic()
         with tiers.real_tier(folder, binaries.ready(), setup.runtime_config) as tier:
@@ -186,11 +181,7 @@ def _chosen(args: argparse.Namespace) -> list[Test]:
 
 
 def play(
-    runner: Path,
-    tier: tiers.Tier,
-    upstream: Path,
-    test: Test,
-    programs: Path | None = None,
+    runner: Path, tier: tiers.Tier, upstream: Path, test: Test, programs: Path | None = None
 ) -> Outcome:
     """Run one test of the copy in `upstream`, with more programs on its path; clears away what it left."""
     began = time.monotonic()

@@ -37,9 +37,7 @@ class Place:
         """Return the same repository at another tag or digest."""
         is_digest = ":" in identifier
         return replace(
-            self,
-            tag="" if is_digest else identifier,
-            digest=identifier if is_digest else "",
+            self, tag="" if is_digest else identifier, digest=identifier if is_digest else ""
         )
 
 

@@ -34,12 +34,7 @@ class Mutator:
         self._context = context
 
     async def carry_out(
-        self,
-        rule: CompiledRule,
-        review: Review,
-        seed: str,
-        now: datetime | None,
-        done: set[str],
+        self, rule: CompiledRule, review: Review, seed: str, now: datetime | None, done: set[str]
     ) -> list[RuleResult]:
         """Change the targets of a rule and return its results; raises EngineError for what must be tried again.
 

@@ -26,10 +26,7 @@ OWNER = {vocabulary.OWNER: "kpolicy"}
 """Marks what was installed by us and not by Kyverno; detection and removal go by it."""
 
 _HEAD = {
-    "apiVersion": {
-        "description": "The version of the schema of this object.",
-        "type": "string",
-    },
+    "apiVersion": {"description": "The version of the schema of this object.", "type": "string"},
     "kind": {"description": "The kind of this object.", "type": "string"},
     "metadata": {"type": "object"},
 }
@@ -148,9 +145,7 @@ def _shape(node: schema.Shape, defaults: Collection[str], words: Mapping[str, st
     if node.fields:
         made["properties"] = {
             name: _described(
-                name,
-                _field(field, words, has_default=node.filled_in or name in defaults),
-                words,
+                name, _field(field, words, has_default=node.filled_in or name in defaults), words
             )
             for name, field in sorted(node.fields.items())
         }

@@ -96,12 +96,7 @@ _COUNTS: Final = tuple(
     Column(name, f".summary.{name.lower()}", "integer")
     for name in ("Pass", "Fail", "Warn", "Error", "Skip")
 )
-_REPORT: Final = (
-    Column("Kind", ".scope.kind"),
-    Column("Name", ".scope.name"),
-    *_COUNTS,
-    _AGE,
-)
+_REPORT: Final = (Column("Kind", ".scope.kind"), Column("Name", ".scope.name"), *_COUNTS, _AGE)
 
 
 def _parsed(kind: str, status: Shape | None) -> dict[str, dict[str, Node]]:

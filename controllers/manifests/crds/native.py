@@ -110,13 +110,7 @@ CODE: Final = Shape(
     ("user", "expiresAt", "binding", "verifier"),
 )
 CODE_STATUS: Final = Shape(
-    {
-        "state": _TEXT,
-        "uses": _COUNT,
-        "usedBy": _TEXT,
-        "usedAt": _TEXT,
-        "voidedBy": _TEXT,
-    }
+    {"state": _TEXT, "uses": _COUNT, "usedBy": _TEXT, "usedAt": _TEXT, "voidedBy": _TEXT}
 )
 _USED_FOR: Final = Shape({**_OBJECT.fields, "resourceVersion": _TEXT})
 USE: Final = Shape(

@@ -59,12 +59,7 @@ def _collected(part: str) -> Object:
     selectors = [
         {"matchLabels": {f"{RIGHTS_FOR}{part}": "true"}},
         {"matchLabels": labels_of(part)},
-        {
-            "matchLabels": {
-                **selector_of(part),
-                "app.kubernetes.io/name": f"kyverno-{part}",
-            }
-        },
+        {"matchLabels": {**selector_of(part), "app.kubernetes.io/name": f"kyverno-{part}"}},
     ]
     if CONTROLLERS[part] in _WERE_ONE:
         selectors.append({"matchLabels": {"app": "kyverno", **INSTANCE}})
@@ -149,11 +144,7 @@ def _subject(namespace: str, job: Job) -> Object:
 
 
 def _head(kind: str, name: str, labels: dict[str, str]) -> Object:
-    return {
-        "apiVersion": f"{GROUP}/v1",
-        "kind": kind,
-        "metadata": {"name": name, "labels": labels},
-    }
+    return {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": name, "labels": labels}}
 
 
 # Roles for people about our own kinds: ask, approve, issue codes, acknowledge with one, read the audit trail.

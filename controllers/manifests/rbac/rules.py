@@ -83,10 +83,7 @@ _WORKLOADS: Final = (
     rule("apiextensions.k8s.io", ("customresourcedefinitions",), READ),
 )
 
-_POLICIES_READ: Final = (
-    rule(CLASSIC_GROUP, POLICIES, READ),
-    rule(CEL_GROUP, _CEL_KINDS, READ),
-)
+_POLICIES_READ: Final = (rule(CLASSIC_GROUP, POLICIES, READ), rule(CEL_GROUP, _CEL_KINDS, READ))
 
 ADMISSION: Final = (
     *_POLICIES_READ,

@@ -16,8 +16,7 @@ from .server import Busy, Sandbox
 def main(words: list[str] | None = None) -> int:
     """Run the sandbox; print one line when it is ready; return the exit code."""
     parser = argparse.ArgumentParser(
-        prog="kpolicy-sandbox",
-        description="An embedded Kubernetes API server on loopback.",
+        prog="kpolicy-sandbox", description="An embedded Kubernetes API server on loopback."
     )
     parser.add_argument(
         "--dir", type=Path, required=True, help="folder for its database, keys and kubeconfig"

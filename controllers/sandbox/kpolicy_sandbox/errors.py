@@ -148,9 +148,7 @@ def not_implemented(what: str) -> ApiError:
 def method_not_allowed() -> ApiError:
     """Say that a resource has no such verb."""
     return ApiError(
-        405,
-        "MethodNotAllowed",
-        "the server does not allow this method on the requested resource",
+        405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
     )
 
 

@@ -187,10 +187,7 @@ def _action(question: lookups.AccessCheck) -> dict[str, Any]:
         "namespace": question.namespace,
         "name": question.name,
     }
-    selectors = {
-        "fieldSelector": question.field_selector,
-        "labelSelector": question.label_selector,
-    }
+    selectors = {"fieldSelector": question.field_selector, "labelSelector": question.label_selector}
     raw = {key: {"rawSelector": text} for key, text in selectors.items() if text}
     return {
         "resourceAttributes": {**{key: text for key, text in attributes.items() if text}, **raw}

@@ -25,15 +25,7 @@ if TYPE_CHECKING:
     from engine.model import Json, Review
 
 NAMES = frozenset(
-    {
-        "object",
-        "oldObject",
-        "request",
-        "params",
-        "namespaceObject",
-        "authorizer",
-        "variables",
-    }
+    {"object", "oldObject", "request", "params", "namespaceObject", "authorizer", "variables"}
 )
 """What Kubernetes lets the expressions of admission policies read."""
 
@@ -150,11 +142,7 @@ def request_of(bindings: Bindings) -> dict[str, Json]:
     """Return the AdmissionRequest without its objects; fields that are empty are left out, as the API server does."""
     review = bindings.review
     kind = {"group": review.group, "version": review.version, "kind": review.kind}
-    resource = {
-        "group": review.group,
-        "version": review.version,
-        "resource": review.resource,
-    }
+    resource = {"group": review.group, "version": review.version, "resource": review.resource}
     made: dict[str, Json] = {
         "uid": "",
         "kind": kind,

@@ -48,9 +48,7 @@ def specs_of(
         yield name, one, constraints, resources
 
 
-def with_variants(
-    compiled: Iterable[_Spec],
-) -> tuple[_Spec, dict[str, _Spec], Constraints]:
+def with_variants(compiled: Iterable[_Spec]) -> tuple[_Spec, dict[str, _Spec], Constraints]:
     """Return the policy's own spec, those of autogen by resource, and the constraints of all of them."""
     first, *rest = compiled
     others = {name: one for one in rest for name in one.resources}

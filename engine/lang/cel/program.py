@@ -90,10 +90,7 @@ class Program:
 
 
 def compile(  # noqa: A001 - the verb of this package, as in `re`
-    expression: str,
-    libraries: Iterable[str] = ALL_LIBRARIES,
-    *,
-    qualified: Iterable[str] = (),
+    expression: str, libraries: Iterable[str] = ALL_LIBRARIES, *, qualified: Iterable[str] = ()
 ) -> Program:
     """Return the program of an expression, from a cache if it was compiled before. Raises CelSyntaxError.
 

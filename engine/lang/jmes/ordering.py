@@ -112,11 +112,7 @@ def _key_like(wanted: Callable[[Json], bool], element: Json, reference: ExpRef, 
 
 
 def _best(
-    name: str,
-    env: Env,
-    elements: list[Json],
-    reference: ExpRef,
-    better: Callable[[Any, Any], bool],
+    name: str, env: Env, elements: list[Json], reference: ExpRef, better: Callable[[Any, Any], bool]
 ) -> Json:
     _refuse_items(name, elements)
     spend(env, len(elements))

@@ -70,10 +70,7 @@ def condition_missing(key: str) -> Fault:
 
 def not_allowed(key: str) -> Fault:
     """Report a key that must be absent (row P-04)."""
-    return Fault(
-        lambda path: f"negation anchor matched in resource: {path} is not allowed",
-        key,
-    )
+    return Fault(lambda path: f"negation anchor matched in resource: {path} is not allowed", key)
 
 
 def no_element_fits() -> Fault:

@@ -63,10 +63,7 @@ VALIDATING = Shape(
         "validationActions": _ACTIONS,
         "auditAnnotations": _AUDIT,
         "autogen": Shape(
-            {
-                "podControllers": Shape({"controllers": TEXTS}),
-                "validatingAdmissionPolicy": _ENABLED,
-            }
+            {"podControllers": Shape({"controllers": TEXTS}), "validatingAdmissionPolicy": _ENABLED}
         ),
         "evaluation": Shape(
             {
@@ -295,12 +292,7 @@ _BINDING: dict[str, Node] = {
 }
 
 ADMISSION = Shape(
-    {
-        **_COMMON,
-        "paramKind": _PARAM_KIND,
-        "validations": _VALIDATIONS,
-        "auditAnnotations": _AUDIT,
-    }
+    {**_COMMON, "paramKind": _PARAM_KIND, "validations": _VALIDATIONS, "auditAnnotations": _AUDIT}
 )
 ADMISSION_BINDING = Shape({**_BINDING, "validationActions": _ACTIONS}, ("policyName",))
 
@@ -318,9 +310,7 @@ _EXCEPTION_VERSIONS = ("v1beta1", "v1", "v1alpha1")
 _KUBERNETES_VERSIONS = ("v1", "v1beta1", "v1alpha1")
 
 CEL_SPECS = {
-    KYVERNO: {
-        "PolicyException": dict.fromkeys(_EXCEPTION_VERSIONS, EXCEPTION),
-    },
+    KYVERNO: {"PolicyException": dict.fromkeys(_EXCEPTION_VERSIONS, EXCEPTION)},
     KUBERNETES: {
         "ValidatingAdmissionPolicy": dict.fromkeys(_KUBERNETES_VERSIONS, ADMISSION),
         "ValidatingAdmissionPolicyBinding": dict.fromkeys(_KUBERNETES_VERSIONS, ADMISSION_BINDING),

@@ -238,12 +238,7 @@ MUTATE = Shape(
         "mutateExistingOnPolicyUpdate": FLAG,
         "targets": ListOf(
             Shape(
-                {
-                    **_IDENTITY,
-                    "selector": SELECTOR,
-                    "context": CONTEXT,
-                    "preconditions": CONDITIONS,
-                }
+                {**_IDENTITY, "selector": SELECTOR, "context": CONTEXT, "preconditions": CONDITIONS}
             )
         ),
         "patchStrategicMerge": FREE,

@@ -285,13 +285,7 @@ class FakeClient(Client):
         self._memory.remove(table, (namespace, name))
 
     async def raw(
-        self,
-        method: str,
-        path: str,
-        body: Json = None,
-        *,
-        limit: int = 0,
-        timeout: float = 0,
+        self, method: str, path: str, body: Json = None, *, limit: int = 0, timeout: float = 0
     ) -> Json:
         """Answer from `answers`, discovery of the known kinds, or the objects at a path."""
         self._called("raw", None, "", path, body)

@@ -35,10 +35,7 @@ class Issuer:
         if self.refusal is not None:
             raise self.refusal
         seconds = self.granted or obj["spec"]["expirationSeconds"]
-        return {
-            "spec": {"expirationSeconds": seconds},
-            "status": {"token": f"t{len(self.asked)}"},
-        }
+        return {"spec": {"expirationSeconds": seconds}, "status": {"token": f"t{len(self.asked)}"}}
 
 
 def minted_by(issuer: Any, name: str = "a") -> Minted:

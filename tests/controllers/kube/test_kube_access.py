@@ -278,9 +278,7 @@ def certificate(tmp_path: Path) -> tuple[Path, bytes]:
     )
     pem = made.public_bytes(serialization.Encoding.PEM)
     secret = key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     path = tmp_path / "pair.pem"
     path.write_bytes(pem + secret)

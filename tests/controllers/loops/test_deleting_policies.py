@@ -9,12 +9,7 @@ from typing import Any
 import pytest
 
 from controllers.kube import Forbidden
-from controllers.kube.kinds import (
-    CEL_EXCEPTIONS,
-    CONFIG_MAPS,
-    DELETING_POLICIES,
-    NAMESPACES,
-)
+from controllers.kube.kinds import CEL_EXCEPTIONS, CONFIG_MAPS, DELETING_POLICIES, NAMESPACES
 from controllers.loops.cleanup import policies
 from controllers.loops.cleanup.policies import CleanupLoop
 from controllers.runtime import bounded_evaluation

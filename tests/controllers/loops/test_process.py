@@ -7,11 +7,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from controllers import loops
-from controllers.kube.kinds import (
-    CLUSTER_POLICIES,
-    CONFIG_MAPS,
-    POLICY_REPORTS,
-)
+from controllers.kube.kinds import CLUSTER_POLICIES, CONFIG_MAPS, POLICY_REPORTS
 from controllers.loops.policy_status import PolicyStatus
 from controllers.runtime.options import Options
 from controllers.runtime.process import Configured, Runtime

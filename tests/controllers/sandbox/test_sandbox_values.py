@@ -87,10 +87,7 @@ def test_a_json_patch_that_does_not_apply_is_refused(operations: Any) -> None:
         (containers("b"), ["a", "c", "b"]),
         ({"spec": {"containers": [{"$patch": "delete", "name": "a"}]}}, ["c"]),
         ({"spec": {"containers": [{"$patch": "replace"}, {"name": "x"}]}}, ["x"]),
-        (
-            {"spec": {"$setElementOrder/containers": [{"name": "c"}, {"name": "a"}]}},
-            ["c", "a"],
-        ),
+        ({"spec": {"$setElementOrder/containers": [{"name": "c"}, {"name": "a"}]}}, ["c", "a"]),
         ({"spec": {"containers": None}}, []),
     ],
 )

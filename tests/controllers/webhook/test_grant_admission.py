@@ -286,8 +286,7 @@ def test_limits_are_not_asked_again_when_somebody_decides():
 
 
 @pytest.mark.parametrize(
-    "spec",
-    [{"maxDuration": "soon"}, {"ticket": {"pattern": "("}}, {"approvers": [{"count": 1}]}],
+    "spec", [{"maxDuration": "soon"}, {"ticket": {"pattern": "("}}, {"approvers": [{"count": 1}]}]
 )
 def test_a_grant_policy_that_cannot_be_meant_is_refused(spec: dict[str, Any]):
     made = {**POLICY, "spec": spec}
@@ -425,11 +424,7 @@ RULES = {
     "spec": {"rules": [{"name": "r", "match": {"any": [{"resources": {"kinds": ["Pod"]}}]}, "validate": {"deny": {}}}]},
 }  # fmt: skip
 IN_A_HURRY = {**POLICY, "spec": {**POLICY["spec"], "emergency": {"maxDuration": "4h"}}}
-POD = {
-    "apiVersion": "v1",
-    "kind": "Pod",
-    "metadata": {"name": "web", "namespace": "shop"},
-}
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop"}}
 
 
 def pod(name: str) -> dict[str, str]:

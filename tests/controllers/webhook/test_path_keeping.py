@@ -12,12 +12,7 @@ from controllers.kube.informers import Informers
 from controllers.kube.kinds import SECRETS
 from controllers.manifests.written import CALLERS
 from controllers.runtime.options import Options
-from controllers.webhook.path_controller import (
-    FILE_CHECK,
-    HOUR,
-    SPREAD,
-    PathController,
-)
+from controllers.webhook.path_controller import FILE_CHECK, HOUR, SPREAD, PathController
 from controllers.webhook.secret_path import OVERLAP
 from engine.errors import EngineError
 from tests.clock import ManualClock, settle

@@ -92,9 +92,7 @@ class Authority:
 def private_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     """Return a key as PEM without a password."""
     return key.private_bytes(
-        serialization.Encoding.PEM,
-        serialization.PrivateFormat.PKCS8,
-        serialization.NoEncryption(),
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
 
 

@@ -73,11 +73,7 @@ REFUSED = [
         "integer overflow",
     ),
     ("'x'.matches(x)", "(", "error parsing regexp: missing closing ): `(`"),
-    (
-        "regex.replace('a', x, 'b')",
-        "(",
-        "error parsing regexp: missing closing ): `(`",
-    ),
+    ("regex.replace('a', x, 'b')", "(", "error parsing regexp: missing closing ): `(`"),
     (
         "regex.replace('a', 'a', x)",
         "\\3",

@@ -424,8 +424,7 @@ def test_what_is_listed_says_what_it_is_though_the_server_says_it_once() -> None
 
 
 @pytest.mark.parametrize(
-    ("resource", "part"),
-    [("pods", ""), ("pods/resize", "resize"), ("pods/status", "status")],
+    ("resource", "part"), [("pods", ""), ("pods/resize", "resize"), ("pods/status", "status")]
 )
 def test_a_rule_says_by_which_part_its_targets_are_written(resource: str, part: str) -> None:
     there = {ListLookup("v1", "", "", resource="pods"): Answer.found([pod(a="b")])}

@@ -10,13 +10,7 @@ import pytest
 
 from engine.errors import LimitError
 from engine.evaluate import Answer, ConfigMapLookup
-from engine.evaluate.asking import (
-    MOST_ROUNDS,
-    Said,
-    conclude,
-    conclude_later,
-    until_answered,
-)
+from engine.evaluate.asking import MOST_ROUNDS, Said, conclude, conclude_later, until_answered
 from engine.evaluate.lookups import LookupNeeded
 
 

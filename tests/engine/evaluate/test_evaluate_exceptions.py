@@ -104,10 +104,7 @@ def test_an_exception_whose_conditions_fail_to_evaluate_does_not_count() -> None
 def test_an_exception_for_a_user_covers_that_user_alone() -> None:
     match = {
         "any": [
-            {
-                "resources": {"kinds": ["ConfigMap"]},
-                "subjects": [{"kind": "User", "name": "chip"}],
-            }
+            {"resources": {"kinds": ["ConfigMap"]}, "subjects": [{"kind": "User", "name": "chip"}]}
         ]
     }
     made = exception("r", match=match, background=False)

@@ -66,10 +66,7 @@ def test_all_rules_are_applied_by_default() -> None:
 
 
 def test_mutations_come_first_and_later_rules_see_them() -> None:
-    check = {
-        "name": "check",
-        "validate": {"message": "x", "pattern": {"data": {"a": "set"}}},
-    }
+    check = {"name": "check", "validate": {"message": "x", "pattern": {"data": {"a": "set"}}}}
     change = {"name": "change", "mutate": {"patchStrategicMerge": {"data": {"a": "set"}}}}
     more = {
         "name": "more",

@@ -70,11 +70,7 @@ RULES = {
         }
     },
     "overlay": {"mutate": {"patchStrategicMerge": {"data": {"z": f"is {X}", f"k-{X}": "1"}}}},
-    "patch": {
-        "mutate": {
-            "patchesJson6902": f'- {{op: add, path: /data/z, value: "is {X}"}}',
-        }
-    },
+    "patch": {"mutate": {"patchesJson6902": f'- {{op: add, path: /data/z, value: "is {X}"}}'}},
     "generated data": {
         "generate": {
             "apiVersion": "v1",

@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from engine.errors import EvaluationError, LimitError, PolicyError
-from engine.exceptions import (
-    Concern,
-    audit_exception,
-    compile_exception,
-    covers,
-    expires_at,
-)
+from engine.exceptions import Concern, audit_exception, compile_exception, covers, expires_at
 from engine.model import PolicyException, PolicyReference, UserInfo, review_of
 
 if TYPE_CHECKING:

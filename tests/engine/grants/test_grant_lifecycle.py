@@ -127,8 +127,7 @@ def test_a_request_that_its_policy_would_not_let_any_more_is_not_granted(tighten
 
 @pytest.mark.parametrize("state", ["pending", "scheduled", "active"])
 @pytest.mark.parametrize(
-    ("verdict", "by"),
-    [("deny", "bob"), ("withdraw", "ada"), ("drop", "ada"), ("revoke", "bob")],
+    ("verdict", "by"), [("deny", "bob"), ("withdraw", "ada"), ("drop", "ada"), ("revoke", "bob")]
 )
 def test_a_decision_may_be_made_where_it_ends_the_grant(state: str, verdict: str, by: str):
     start = {"startAt": "2026-03-02T15:00:00Z"} if state == "scheduled" else {}

@@ -156,10 +156,7 @@ def test_a_version_that_is_not_served_is_an_error(capsys, write) -> None:
 
 @pytest.mark.parametrize("kind", ["PolicyException", "ClusterCleanupPolicy"])
 def test_exceptions_and_cleanup_policies_are_checked_too(capsys, write, kind: str) -> None:
-    spec = {
-        "PolicyException": "exceptions: []",
-        "ClusterCleanupPolicy": "schedule: never",
-    }[kind]
+    spec = {"PolicyException": "exceptions: []", "ClusterCleanupPolicy": "schedule: never"}[kind]
     text = f"apiVersion: kyverno.io/v2\nkind: {kind}\nmetadata: {{name: x}}\nspec:\n  match: {{any: [{{resources: {{kinds: [Pod]}}}}]}}\n  {spec}\n"
     code, out, _err = lint(capsys, write(text))
 

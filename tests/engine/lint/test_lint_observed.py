@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 TRUE = {"conditions": {"all": [{"key": 1, "operator": "Equals", "value": 1}]}}
 DIFFERENT = {
-    "podsecurity": {162, 163, 166},
+    "podsecurity": {162, 163, 166}
     # an unknown control name: the command line loads the policy and says nothing; a cluster refuses it, as we do
 }
 

@@ -51,10 +51,7 @@ def test_a_finding_reads_as_place_and_message() -> None:
 @pytest.mark.parametrize(
     ("doc", "expected"),
     [
-        (
-            policy(admission=False, background=True),
-            [],
-        ),
+        (policy(admission=False, background=True), []),
         (
             policy(admission=False),
             ["spec: Forbidden: disabling both admission and background processing is not allowed"],

@@ -135,10 +135,7 @@ def test_the_published_deployment_verifies_as_written_and_as_the_api_server_comp
 @pytest.mark.parametrize(
     ("pod", "path"),
     [
-        (
-            {"securityContext": {"runAsUser": 0}},
-            "spec.template.spec.securityContext.runAsUser",
-        ),
+        ({"securityContext": {"runAsUser": 0}}, "spec.template.spec.securityContext.runAsUser"),
         ({"hostNetwork": True}, "spec.template.spec.hostNetwork"),
         ({"hostPID": False}, "spec.template.spec.hostPID"),
         ({"serviceAccountName": "default"}, "spec.template.spec.serviceAccountName"),

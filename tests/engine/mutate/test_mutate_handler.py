@@ -10,12 +10,7 @@ import pytest
 
 from engine.errors import EvaluationError, LimitError
 from engine.model import Status
-from engine.mutate.handler import (
-    apply_json6902,
-    apply_strategic,
-    is_descending,
-    mutated_message,
-)
+from engine.mutate.handler import apply_json6902, apply_strategic, is_descending, mutated_message
 from engine.mutate.operations import parse_patch
 from tests.engine.evaluate.builders import decide, policy
 

@@ -274,10 +274,7 @@ def test_all_unknown_fields_can_be_listed() -> None:
             {"match": {"any": [{"resources": {"selector": {"matchLabels": {"a": 1}}}}]}},
             "`spec.rules[0].match.any[0].resources.selector.matchLabels.a` must be a string, but is a number",
         ),
-        (
-            {"preconditions": "x"},
-            "`spec.rules[0].preconditions` must be a map, but is a string",
-        ),
+        ({"preconditions": "x"}, "`spec.rules[0].preconditions` must be a map, but is a string"),
         (
             {"validate": {"foreach": [{"foreach": [{"list": 1}]}]}},
             "`spec.rules[0].validate.foreach[0].foreach[0].list` must be a string, but is a number",

@@ -7,11 +7,7 @@ from typing import Any
 import pytest
 
 from engine.errors import EvaluationError, LimitError
-from engine.lang.pattern import (
-    compile_pattern,
-    parse_key,
-    resolve_references,
-)
+from engine.lang.pattern import compile_pattern, parse_key, resolve_references
 from engine.lang.pattern.anchors import Anchor
 
 

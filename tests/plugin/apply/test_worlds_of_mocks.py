@@ -15,12 +15,7 @@ from engine.evaluate import (
 from engine.lang import yaml
 from kubectl_kpolicy.apply.inventory import Inventory, is_plural
 from kubectl_kpolicy.apply.mock_cluster import MockCluster
-from kubectl_kpolicy.apply.mocks import (
-    prepared_calls,
-    prepared_entries,
-    with_context,
-    with_objects,
-)
+from kubectl_kpolicy.apply.mocks import prepared_calls, prepared_entries, with_context, with_objects
 from kubectl_kpolicy.apply.processor import overridden
 
 

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from controllers.kube.kinds import (
-    CLUSTER_CLEANUP_POLICIES,
-    CONFIG_MAPS,
-    PODS,
-    VALIDATING_WEBHOOKS,
-)
+from controllers.kube.kinds import CLUSTER_CLEANUP_POLICIES, CONFIG_MAPS, PODS, VALIDATING_WEBHOOKS
 from engine import vocabulary
 from kubectl_kpolicy.output.diagnostics import ExitCode
 from tests.plugin.grants.staging import Stage, play

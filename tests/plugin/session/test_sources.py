@@ -95,8 +95,7 @@ def test_a_kind_that_only_sounds_like_a_list_stays_whole(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["https://example.com/p.yaml", "oci://registry/p", "git@github.com:a/b"],
+    "path", ["https://example.com/p.yaml", "oci://registry/p", "git@github.com:a/b"]
 )
 def test_remote_sources_are_refused_in_one_sentence(path: str) -> None:
     with pytest.raises(DocumentError, match="this must be a local file or folder") as caught:

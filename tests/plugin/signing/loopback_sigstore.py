@@ -84,12 +84,7 @@ class LoopbackSigstore(PrivateSigstore):
     @property
     def trust_config(self) -> dict[str, Any]:
         valid = {"start": self.start.isoformat().replace("+00:00", "Z")}
-        service = {
-            "url": self.url,
-            "majorApiVersion": 1,
-            "validFor": valid,
-            "operator": "test",
-        }
+        service = {"url": self.url, "majorApiVersion": 1, "validFor": valid, "operator": "test"}
         return {
             "mediaType": "application/vnd.dev.sigstore.clienttrustconfig.v0.1+json",
             "trustedRoot": self.trusted_root,

@@ -22,18 +22,7 @@ from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW, hindered, objects, report, result, world
 
-from .stage import (
-    LARGE,
-    Stage,
-    beside,
-    drawn,
-    leave,
-    on_stage,
-    press,
-    settled,
-    text_of,
-    window_of,
-)
+from .stage import LARGE, Stage, beside, drawn, leave, on_stage, press, settled, text_of, window_of
 
 
 def one_violation(name: str, severity: str = "high") -> ClusterCache:

@@ -352,10 +352,7 @@ def test_what_commands_say_is_true_and_what_they_suggest_works(place: Path, tmp_
             "until kubectl kpolicy audit log | grep 'change.*no-latest-tag.*background'; do sleep 1; done",
         )
         typed(one, "kubectl create -f policies/no-root.yaml; kubectl delete clusterpolicy no-root")
-        typed(
-            one,
-            "until kubectl kpolicy audit log | grep 'delete.*no-root'; do sleep 1; done",
-        )
+        typed(one, "until kubectl kpolicy audit log | grep 'delete.*no-root'; do sleep 1; done")
         assert "managedFields" not in typed(one, "kubectl kpolicy audit log | tail -20")
         typed(
             one,

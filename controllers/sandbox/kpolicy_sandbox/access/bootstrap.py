@@ -93,10 +93,7 @@ def _rule(verbs: list[str], groups: list[str], resources: list[str]) -> Object:
 
 
 def _role(
-    name: str,
-    rules: list[Object],
-    into: tuple[str, ...] = (),
-    aggregates: tuple[str, ...] = (),
+    name: str, rules: list[Object], into: tuple[str, ...] = (), aggregates: tuple[str, ...] = ()
 ) -> Object:
     labels = {"kubernetes.io/bootstrapping": "rbac-defaults"}
     labels.update({f"{_GROUP}/aggregate-to-{one}": "true" for one in into})

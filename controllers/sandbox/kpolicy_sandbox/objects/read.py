@@ -180,10 +180,7 @@ async def _live(
 
 
 def _bookmark(call: Call, annotations: dict[str, str] | None = None) -> Object:
-    meta: Object = {
-        "resourceVersion": str(call.cluster.store.revision),
-        "creationTimestamp": None,
-    }
+    meta: Object = {"resourceVersion": str(call.cluster.store.revision), "creationTimestamp": None}
     if annotations:
         meta["annotations"] = annotations
     resource = call.resource
