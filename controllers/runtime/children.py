@@ -80,8 +80,7 @@ def _be_child(work: Callable[[], bytes], writing: int) -> NoReturn:
     status = 1
     try:
         _settle(writing)
-        answer = work() + _MARK
-        view = memoryview(answer)
+        view = memoryview(work() + _MARK)
         while view:
             view = view[os.write(writing, view) :]
         status = 0

@@ -18,7 +18,7 @@ from controllers.kube import AlreadyExists, Client, Clock, NotFound
 from controllers.kube.kinds import SECRETS
 from engine import vocabulary
 from engine.codes import Key
-from engine.codes.minting import ALPHABET
+from engine.codes.spelling import ALPHABET
 from engine.lang import rfc3339
 
 if TYPE_CHECKING:

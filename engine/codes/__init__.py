@@ -8,17 +8,16 @@ code seen by somebody else is of no use to them. That it works only once is the 
 from .binding import Binding, fingerprint
 from .minting import (
     Key,
-    canonical,
     is_code,
     issued_code,
     issued_name,
     mint,
-    shown,
     slot_of,
     use_name,
     verifier_of,
     verify,
 )
+from .spelling import canonical, shown
 from .violations import (
     CODE_ANNOTATION,
     HIDDEN,

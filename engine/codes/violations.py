@@ -18,7 +18,7 @@ from engine.fields import part
 from engine.lang.gotext import compact_json
 
 from .binding import fingerprint
-from .minting import canonical
+from .spelling import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator

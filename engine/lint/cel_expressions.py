@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from engine.lang import cel
 from engine.lang.cel.ast import Ident, Index, Literal, Node, Select, walk
-from engine.lang.cel.env import place
+from engine.lang.cel.errors import place
 from engine.lang.cel.functions.cluster import misplaced_calls
 from engine.lang.cel.values import TYPES
 

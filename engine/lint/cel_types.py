@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.lang import cel
 from engine.lang.cel import ast
-from engine.lang.cel.env import place
+from engine.lang.cel.errors import place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping

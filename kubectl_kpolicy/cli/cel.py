@@ -66,7 +66,7 @@ def _expressions(args: Arguments) -> list[str]:
 def _each(expressions: Iterable[str], answer: Callable[[str], str]) -> int:
     """Print an answer below each expression; point at the place of the first that has none, and return 1."""
     from engine.errors import EngineError
-    from engine.lang.cel.env import pointed
+    from engine.lang.cel.errors import pointed
     from kubectl_kpolicy.output.diagnostics import report, visible
 
     for expression in filter(str.strip, expressions):

@@ -17,6 +17,9 @@ from .play import play
 
 SEEDS = range(1, 13)
 
+pytestmark = pytest.mark.timeout(600)
+"""Up to 59 histories in one test, each of a second or two of computing on a machine that does nothing else."""
+
 
 @pytest.fixture(autouse=True)
 def silent():

@@ -15,7 +15,7 @@ from engine.generate.objects import listed, placed_as
 from engine.generate.placeholders import MARK, documents_of, is_interpolated, pieces
 from engine.lang import gotext
 from engine.lang.cel import Program, lookups
-from engine.lang.cel.env import no_overload
+from engine.lang.cel.errors import no_overload
 from engine.lang.cel.functions.cluster import misplaced_calls
 from engine.lang.cel.functions.encodings import plain
 from engine.model import Block, Json, Object, Outcome, Policy, Rule, RuleType, Status

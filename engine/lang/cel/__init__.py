@@ -13,7 +13,8 @@ Bindings are any mapping. A binding that should compute its parts when read (var
 
 from . import lookups
 from .checker import Rule
-from .env import DEFAULT_BUDGET, BudgetError, CelEnv, CelError, CelSyntaxError
+from .env import DEFAULT_BUDGET, CelEnv
+from .errors import BudgetError, CelError, CelSyntaxError
 from .functions import NAMES as LIBRARIES
 from .functions import signatures
 from .program import Program, compile  # noqa: A004 - the verb of this package

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .ast import Chain, ListLiteral, Literal, Unary
 from .comparisons import alike, comparable, contains, equal, ordering
-from .env import CelEnv, CelError, no_operator
+from .errors import CelError, no_operator
 from .values import FIRST_MOMENT, LAST_MOMENT, MAX_INT, MAX_UINT, MIN_INT, Duration, Timestamp, Uint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from .compiler import Closure, Compiler, Frame
+    from .env import CelEnv
 
 _RELATIONS: Final = frozenset(("<", "<=", ">", ">="))
 

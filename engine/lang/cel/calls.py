@@ -12,7 +12,7 @@ from engine.errors import EvaluationError
 
 from .arithmetic import located
 from .ast import Call, Ident, Literal, Node, Select
-from .env import CelError, no_operator, no_overload
+from .errors import CelError, no_operator, no_overload
 from .functions.registry import KINDS, Overload
 from .selection import optional_chain, path_of
 from .values import type_name

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from .env import CelEnv, CelError, no_overload
+from .errors import CelError, no_overload
 from .values import CelType, Duration, Optional, Timestamp, Uint, as_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+
+    from .env import CelEnv
 
 
 NUMBERS: Final = frozenset((int, float, Uint))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .env import BudgetError, CelError, CelSyntaxError, no_overload
+from .errors import BudgetError, CelError, CelSyntaxError, no_overload
 from .values import TYPES
 
 if TYPE_CHECKING:

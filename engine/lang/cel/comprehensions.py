@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .comparisons import check_sortable
 from .compiler import Closure, Compiler, Deferred, Frame
-from .env import BudgetError, CelError, no_overload
+from .errors import BudgetError, CelError, no_overload
 from .values import NONE, Optional, as_key, from_key, go_type
 
 if TYPE_CHECKING:

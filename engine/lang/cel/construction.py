@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from .arithmetic import duration, timestamp
-from .env import CelError, shown
+from .errors import CelError, shown
 from .values import SECOND, Optional, Structure, Uint, as_key, go_type, type_name
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import math
 import re
 from typing import Final, NamedTuple
 
-from .env import CelSyntaxError
+from .errors import CelSyntaxError
 from .values import MAX_INT, MAX_UINT, Uint
 
 MAX_SOURCE: Final = 100_000

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from . import ast
-from .env import CelSyntaxError
+from .errors import CelSyntaxError
 from .lexer import RESERVED, LiteralError, Token, number_value, text_value, tokenize
 from .macros import expand
 

@@ -20,7 +20,8 @@ from .compiler import (
     compile_literal,
     compile_logic,
 )
-from .env import CelEnv, CelError, CelSyntaxError
+from .env import CelEnv
+from .errors import CelError, CelSyntaxError
 from .functions import NAMES, table
 from .parser import parse
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from .ast import Ident, Index, Literal, Node, Select
 from .compiler import Closure, Compiler, Frame, binding
-from .env import CelError, shown
+from .errors import CelError, shown
 from .values import GO_TYPES, NONE, TYPES, Optional, Uint, as_key, type_name
 
 if TYPE_CHECKING:

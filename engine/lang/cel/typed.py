@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from . import values
 from .arithmetic import unsigned, whole
-from .env import CelError
+from .errors import CelError
 from .functions.standard import read_time, span_text, time_text
 from .program import compile as compile_text
 

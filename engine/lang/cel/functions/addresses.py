@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from engine.lang.cel.env import CelError, no_overload
+from engine.lang.cel.errors import CelError, no_overload
 from engine.lang.cel.values import Message
 from engine.lang.goquote import quote
 

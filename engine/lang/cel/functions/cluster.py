@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from engine.lang.cel import lookups
 from engine.lang.cel.ast import Call, Ident, Literal, Node, walk
-from engine.lang.cel.env import no_overload
+from engine.lang.cel.errors import no_overload
 from engine.lang.cel.values import Message
 
 from .registry import KINDS, Library

@@ -7,7 +7,7 @@ import re
 from base64 import b64decode, b64encode
 from typing import Final
 
-from engine.lang.cel.env import CelError
+from engine.lang.cel.errors import CelError
 
 from .registry import Library
 

@@ -9,11 +9,11 @@ import hashlib
 import zlib
 from base64 import b64encode
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EngineError
 from engine.lang import gotext, json, yaml
-from engine.lang.cel.env import CelEnv, CelError, no_overload
+from engine.lang.cel.errors import CelError, no_overload
 from engine.lang.cel.values import (
     CelType,
     Duration,
@@ -29,6 +29,9 @@ from engine.vocabulary import SERVICE_ACCOUNT
 from .cluster import both_cases
 from .registry import Library
 from .standard import span_text, time_text
+
+if TYPE_CHECKING:
+    from engine.lang.cel.env import CelEnv
 
 LIBRARY: Final = Library(cost=60)
 _MOST: Final = 8 << 20

@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.lang import gotext
-from engine.lang.cel.env import CelEnv, CelError
+from engine.lang.cel.errors import CelError
 from engine.lang.cel.values import CelType, Duration, Flag, Timestamp, Uint, type_name
 from engine.lang.goquote import quote
 
@@ -18,6 +18,8 @@ from .standard import span_text, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from engine.lang.cel.env import CelEnv
 
 
 _CLAUSE: Final = re.compile(r"%(?:(%)|(?:\.([0-9]{0,6}))?([a-zA-Z])?)")

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from engine.lang.cel.env import CelError
+from engine.lang.cel.errors import CelError
 from engine.lang.cel.values import Message
 
 from .registry import KINDS, Library

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.lang.cel.arithmetic import OPERATIONS
 from engine.lang.cel.comparisons import NUMBERS, check_sortable, comparable, equal
-from engine.lang.cel.env import CelEnv, CelError, no_overload
+from engine.lang.cel.errors import CelError, no_overload
 from engine.lang.cel.values import NONE, Optional
 
 from .registry import Library
+
+if TYPE_CHECKING:
+    from engine.lang.cel.env import CelEnv
 
 LIBRARY: Final = Library()
 _MOST: Final = 1_000_000

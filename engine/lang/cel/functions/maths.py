@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from engine.lang.cel.arithmetic import whole
 from engine.lang.cel.comparisons import NUMBERS
-from engine.lang.cel.env import CelError, no_overload
+from engine.lang.cel.errors import CelError, no_overload
 from engine.lang.cel.values import MAX_UINT, Uint, type_name
 
 from .registry import Library

@@ -6,7 +6,7 @@ import operator
 from typing import Final
 
 from engine.lang import quantity
-from engine.lang.cel.env import CelError
+from engine.lang.cel.errors import CelError
 from engine.lang.cel.values import MAX_INT, MIN_INT, TYPE_NAMES
 from engine.lang.quantity import Quantity
 

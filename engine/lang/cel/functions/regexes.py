@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError
 from engine.lang import goquote, regex
-from engine.lang.cel.env import CelEnv, CelError
+from engine.lang.cel.errors import CelError
 from engine.lang.cel.values import NONE, Optional
 
 from .registry import Library
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from engine.lang.cel.env import CelEnv
 
 
 LIBRARY: Final = Library(cost=30)

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from base64 import urlsafe_b64decode
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import DocumentError
-from engine.lang.cel.env import CelEnv, CelError
+from engine.lang.cel.errors import CelError
 from engine.lang.cel.values import Message
 from engine.lang.json import load
 
 from .registry import KINDS, Library
+
+if TYPE_CHECKING:
+    from engine.lang.cel.env import CelEnv
 
 LIBRARY: Final = Library()
 _DIGESTS: Final = {"HS256": "sha256", "HS384": "sha384", "HS512": "sha512"}

@@ -13,7 +13,7 @@ from engine.errors import EvaluationError
 from engine.lang import duration as spans
 from engine.lang import golayout, gotext, gotime, regex
 from engine.lang.cel.arithmetic import duration, timestamp, whole
-from engine.lang.cel.env import CelError, no_overload
+from engine.lang.cel.errors import CelError, no_overload
 from engine.lang.cel.values import (
     MAX_UINT,
     NONE,

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from engine.lang.cel.env import CelEnv, CelError, shown
+from engine.lang.cel.errors import CelError, shown
 
 from .format import formatted
 from .registry import Library
+
+if TYPE_CHECKING:
+    from engine.lang.cel.env import CelEnv
 
 LIBRARY: Final = Library()
 _LOWER: Final = str.maketrans({chr(code): chr(code + 32) for code in range(65, 91)})

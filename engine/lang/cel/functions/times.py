@@ -12,7 +12,7 @@ from functools import lru_cache, partial
 from typing import Final
 
 from engine.lang import gotime
-from engine.lang.cel.env import CelError
+from engine.lang.cel.errors import CelError
 from engine.lang.cel.values import SECOND, Duration, Timestamp
 
 from .registry import Library

@@ -8,7 +8,7 @@ from typing import Final
 
 from engine.errors import EvaluationError
 from engine.lang import gourl
-from engine.lang.cel.env import CelError
+from engine.lang.cel.errors import CelError
 from engine.lang.cel.values import Message
 
 from .registry import KINDS, Library
