@@ -35,6 +35,15 @@ def _collector_as_before() -> Iterator[None]:
     gc.enable()
 
 
+@pytest.fixture
+def uncollected_heap() -> None:
+    """Leave what earlier tests of this process hold out of collections: a long test that makes much waits for them up to ten times as long.
+
+    The fixture above has it collected again after the test.
+    """
+    gc.freeze()
+
+
 def pytest_unconfigure(config: pytest.Config) -> None:
     """Say what tests counted, and in the last line how many were skipped for want of published files."""
     reporter = config.pluginmanager.get_plugin("terminalreporter")

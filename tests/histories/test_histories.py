@@ -17,7 +17,7 @@ from .play import play
 
 SEEDS = range(1, 13)
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = [pytest.mark.timeout(600), pytest.mark.usefixtures("uncollected_heap")]
 """Up to 59 histories in one test, each of a second or two of computing on a machine that does nothing else."""
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from controllers.store import uses as stored_uses
 from controllers.store.uses import SAME_ATTEMPT, CodeUseRecord
-from engine.codes import Binding, Key, body_digest, minting, slot_of, violation_of
+from engine.codes import Binding, Key, body_digest, minting, slot_of, spelling, violation_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,7 +138,7 @@ class Redeeming:
         for user in self.setting.users:
             for body in self.setting.bodies:
                 for number, (code, _, _) in enumerate(world.codes):
-                    for written in (minting.shown(code), code.lower()) if self.setting.spelling else (code,):  # fmt: skip
+                    for written in (spelling.shown(code), code.lower()) if self.setting.spelling else (code,):  # fmt: skip
                         made = Request(user, uid, body, written)
                         if made not in world.requests:
                             label = f"{user} sends {body} with code {number} as {written[:5]}…"

@@ -12,7 +12,7 @@ import pytest
 from controllers.store import uses as stored_uses
 from controllers.webhook import grants as granting_at_admission
 from engine import exceptions
-from engine.codes import binding, minting
+from engine.codes import binding, minting, spelling
 from engine.grants import approvals, lifecycle
 from engine.grants.cause import Granted
 from tests.conftest import COUNTED
@@ -224,7 +224,7 @@ def test_a_code_that_never_ends_is_found(monkeypatch):
 
 
 def test_a_code_that_is_written_in_two_ways_is_one_code():
-    assert minting.canonical(minting.shown("0" * 20)) == minting.canonical("0" * 20)
+    assert minting.canonical(spelling.shown("0" * 20)) == minting.canonical("0" * 20)
 
 
 def binding_without(whole: Any, part: str) -> Any:

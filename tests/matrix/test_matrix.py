@@ -29,6 +29,7 @@ LEAST_ALLOWED = 0.02
 
 
 @pytest.mark.timeout(1800)
+@pytest.mark.usefixtures("uncollected_heap")
 def test_nobody_gets_through_us_what_he_may_not_do_himself(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
