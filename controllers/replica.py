@@ -12,8 +12,8 @@ from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube import Client, Clock, KubeError
-from controllers.kube.informers import Informers
 from controllers.kube.lease import Election, LeadershipLost
+from controllers.kube.reflector import Informers
 from controllers.manifests.written import LEASE
 from controllers.runtime.feed import options_message, packed
 from controllers.runtime.metrics import Labels, Metrics

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from controllers.kube import Client, Clock, Discovery, Kind, KubeError, connect, load_access
 from controllers.kube.accounts import Accounts, Job
 from controllers.kube.clock import ServerClock
-from controllers.kube.informers import Informers
+from controllers.kube.reflector import Informers
 from controllers.lookups.assembling import for_cluster
 from controllers.lookups.egress import EgressRules, read_rules
 from controllers.runtime.cluster_cache import ClusterCache

@@ -13,7 +13,7 @@ import socket
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube.informers import Informers
+from controllers.kube.reflector import Informers
 from controllers.replica import AFTERWORK
 from controllers.runtime.feed import Channel, Message, options_in, take_over, unpacked
 from controllers.runtime.figures import show_process

@@ -5,7 +5,7 @@ raw dicts in and out, by `http`), `kinds` has the kinds with their addresses, `d
 The HTTP part is imported when a connection is made, so that knowing about kinds and errors costs nothing.
 
 The kit: `store.Store` holds objects of a kind with indexes, `reflector.Reflector` keeps it equal to the server,
-`informers.Informers` shares both among everybody who wants the same kind; `workqueue.WorkQueue` hands out keys, each to one
+`reflector.Informers` shares both among everybody who wants the same kind; `workqueue.WorkQueue` hands out keys, each to one
 worker, with growing pauses after failures; `lease.Election` lets one replica lead; `events.Recorder` writes Events;
 `clock.Clock` is where all of them have time from.
 """

@@ -17,6 +17,8 @@ from .errors import Invalid
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from engine.model import Object
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -46,6 +48,12 @@ class Kind:
         """Path of the group and version."""
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
+    def typed(self, obj: Object) -> Object:
+        """Return an object as one that says of which kind it is, which items of lists need not."""
+        if obj.get("kind") and obj.get("apiVersion"):
+            return obj
+        return {"apiVersion": self.api_version, "kind": self.kind, **obj}
+
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Return the path of a collection, an object or a subresource; raises Invalid for names that are no path segment."""
         parts = [self.root]
@@ -57,6 +65,14 @@ class Kind:
         if subresource:
             parts.append(segment(subresource))
         return "/".join(parts)
+
+
+def object_reference(obj: Mapping[str, Any]) -> dict[str, str]:
+    """Return the reference to an object: apiVersion, kind, namespace, name and uid, as far as it has them."""
+    metadata = obj.get("metadata") or {}
+    named = {"apiVersion": obj.get("apiVersion"), "kind": obj.get("kind")}
+    named |= {key: metadata.get(key) for key in ("namespace", "name", "uid")}
+    return {key: str(value) for key, value in named.items() if value}
 
 
 def segment(text: str) -> str:

@@ -13,16 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube.clock import Clock, SystemClock
 from controllers.kube.errors import KubeError
-from controllers.kube.informers import Informers
 from controllers.kube.kinds import SECRETS
+from controllers.kube.reflector import Informers
 from engine.errors import EngineError
 from engine.lang import json
 
 from .addresses import networks
 from .answering import Lookups
-from .cluster import ClusterSource
+from .cluster import ClusterSource, Entries
 from .egress import DEFAULT_RULES, EgressRules, Gate, Request
-from .entries import Entries
 from .errors import OutsideError
 from .registry.client import Registry
 from .registry.images import Images, VerifiedImages

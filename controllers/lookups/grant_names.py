@@ -70,7 +70,7 @@ async def found(client: Client, kind: Kind, key: str) -> Object | None:
         obj = await client.get(kind, name, namespace)
     except NotFound:
         return None
-    return {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+    return kind.typed(obj)
 
 
 async def missing_object(

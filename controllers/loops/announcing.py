@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from controllers.kube import Kind, KubeError
 from controllers.kube.events import Note as Written
-from controllers.store.events import APPLIED, Note
+from controllers.store.events import APPLIED, Note, cleaned_up
 from engine.model import Object, review_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from controllers.runtime.cluster_cache import ClusterCache
 
@@ -37,6 +38,30 @@ def announce_success(context: LoopContext, notes: Iterable[Note]) -> None:
     """Hand notes about what went well to the recorder, where the settings ask for such."""
     if context.cache.configuration.success_events:
         announce(context, notes)
+
+
+async def delete(
+    context: LoopContext,
+    kind: Kind,
+    obj: Object,
+    about: Mapping[str, str],
+    *,
+    propagation: str = "",
+    says_failure: bool = True,
+) -> bool:
+    """Delete an object with its UID as the condition and write an Event; return whether it was there (row E-07).
+
+    Raises KubeError, about which an Event is written first when `says_failure`.
+    """
+    try:
+        if not await context.drop(kind, obj, propagation):
+            return False
+    except KubeError as error:
+        if says_failure:
+            announce(context, [cleaned_up(about, kind.typed(obj), error.message)])
+        raise
+    announce(context, [cleaned_up(about, kind.typed(obj))])
+    return True
 
 
 def awaited_in(cache: ClusterCache) -> Callable[[Object], bool]:

@@ -9,12 +9,12 @@ import logging
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import KubeError, NotFound
+from controllers.kube import NotFound
 from controllers.kube.kinds import AUDIT_NOTES, CODE_USES, GRANTS
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
-from controllers.loops.counting import counted
-from controllers.store import audit_notes
+from controllers.loops.following import Following, counted, logged
+from controllers.store import audit
 from engine.lang import rfc3339
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class NoteLoop:
 
     def __init__(self, context: LoopContext, trail: AuditTrail) -> None:
         self._context, self._trail = context, trail
-        self._key = audit_notes.note_key(context.key)
+        self._key = audit.note_key(context.key)
         self._selection = Selection(namespace=context.namespace)
         self._notes: Store | None = None
         self._gone: dict[str, tuple[Object, datetime]] = {}
@@ -49,18 +49,11 @@ class NoteLoop:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        informers = self._context.informers
-        self._notes = informers.acquire(AUDIT_NOTES, self._selection)
-        grants = informers.acquire(GRANTS)
-        stops = [self._notes.on_change(self._noted), grants.on_change(self._changed)]
         work = counted(self._context.metrics, "audit", self.queue, self._look)
-        try:
-            await self.queue.run(work, on_error=_failed)
-        finally:
-            for stop in stops:
-                stop()
-            await informers.release(AUDIT_NOTES, self._selection)
-            await informers.release(GRANTS)
+        async with Following(self._context.informers) as following:
+            self._notes = following.kind(AUDIT_NOTES, self._noted, self._selection)
+            following.kind(GRANTS, self._changed)
+            await self.queue.run(work, on_error=logged(_log, "/".join))
 
     def _noted(self, change: Change) -> None:
         if change.new is not None:
@@ -92,17 +85,17 @@ class NoteLoop:
 
     async def _look_at_note(self, place: _Place, note: Object) -> None:
         now = self._context.clock.now()
-        if not audit_notes.is_ours(note, self._key):
+        if not audit.is_ours(note, self._key):
             _log.warning("auditnote/%s is not signed by us and was left out of the trail", place[1])
             await self._trail.record(_forged(note, now))
-            await self._drop(note)
+            await self._context.drop(AUDIT_NOTES, note)
             return
-        if note["spec"].get("verb") == audit_notes.REUSE:
+        if note["spec"].get("verb") == audit.REUSE:
             await self._look_at_reuse(note)
             return
-        if audit_notes.is_unproven(note):
+        if audit.is_unproven(note):
             result = await self._shown(note, now)
-        elif note["spec"].get("verb") in audit_notes.DELETIONS:
+        elif note["spec"].get("verb") in audit.DELETIONS:
             result = await self._settled(note, now)
         else:
             result = "ok"
@@ -116,11 +109,11 @@ class NoteLoop:
                 "auditnote/%s tells of something that was not seen and was left out of the trail",
                 place[1],
             )
-            await self._drop(note)
+            await self._context.drop(AUDIT_NOTES, note)
             return
-        await self._trail.record(audit_notes.entry_of(note, result))
+        await self._trail.record(audit.entry_of(note, result))
         self._gone.pop(str((note["spec"].get("object") or {}).get("uid") or ""), None)
-        await self._drop(note)
+        await self._context.drop(AUDIT_NOTES, note)
 
     async def _look_at_reuse(self, note: Object) -> None:
         """Tell of a used code that was brought again, unless enough is told of it; raises KubeError, Conflict among them.
@@ -131,15 +124,15 @@ class NoteLoop:
         try:
             use = await client.get(CODE_USES, name, self._context.namespace)
         except NotFound:
-            await self._drop(note)
+            await self._context.drop(AUDIT_NOTES, note)
             return
-        told = audit_notes.to_tell_next(use, str(note["spec"].get("actor")))
+        told = audit.to_tell_next(use, str(note["spec"].get("actor")))
         if told is not None:
-            await self._trail.record(audit_notes.entry_of(note, "refused"))
+            await self._trail.record(audit.entry_of(note, "refused"))
             version = {"resourceVersion": use["metadata"].get("resourceVersion")}
-            status = {"metadata": version, "status": {audit_notes.BROUGHT_BY: told}}
+            status = {"metadata": version, "status": {audit.BROUGHT_BY: told}}
             await client.patch(CODE_USES, name, self._context.namespace, status, subresource="status")  # fmt: skip
-        await self._drop(note)
+        await self._context.drop(AUDIT_NOTES, note)
 
     async def _settled(self, note: Object, now: datetime) -> str:
         """Return `failed` for a deletion that did not take place and nothing while that is open; raises KubeError.
@@ -149,20 +142,20 @@ class NoteLoop:
         if await self._is_gone(note["spec"].get("object") or {}):
             # INVARIANT: read after the object was seen to be gone, so that the note of who did it is among them.
             *refused, done = await self._attempts(note)
-            await self._trail.record(audit_notes.entry_of(done, "ok"))
+            await self._trail.record(audit.entry_of(done, "ok"))
             for one in refused:
                 if not _is_same_attempt(one, done):
-                    await self._trail.record(audit_notes.entry_of(one, "failed"))
+                    await self._trail.record(audit.entry_of(one, "failed"))
             self._gone.pop(_uid_in(note), None)
             for one in (*refused, done):
-                await self._drop(one)
+                await self._context.drop(AUDIT_NOTES, one)
             return _TOLD
         at = _instant_in(note)
         if at is not None and now < at + SETTLED:
             return ""
         later = [one for one in await self._attempts(note) if _order(one) > _order(note)]
         if any(_is_same_attempt(note, one) for one in later):
-            await self._drop(note)
+            await self._context.drop(AUDIT_NOTES, note)
             return _TOLD
         return "failed"
 
@@ -176,10 +169,10 @@ class NoteLoop:
 
     def _is_like(self, one: Object, note: Object) -> bool:
         return (
-            audit_notes.is_ours(one, self._key)
-            and one["spec"].get("verb") in audit_notes.DELETIONS
+            audit.is_ours(one, self._key)
+            and one["spec"].get("verb") in audit.DELETIONS
             and _uid_in(one) == _uid_in(note)
-            and audit_notes.is_unproven(one) is audit_notes.is_unproven(note)
+            and audit.is_unproven(one) is audit.is_unproven(note)
         )
 
     async def _shown(self, note: Object, now: datetime) -> str:
@@ -187,13 +180,13 @@ class NoteLoop:
 
         INVARIANT: what was not seen to take place comes not into the trail, not as something that failed either.
         """
-        target, wanted = note["spec"].get("object") or {}, audit_notes.shown_by(note)
+        target, wanted = note["spec"].get("object") or {}, audit.shown_by(note)
         live = await self._context.live(target)
         at = rfc3339.read(str(note["spec"].get("at") or ""))
         if wanted.how == "gone":
             is_seen = live is None or bool((live.get("metadata") or {}).get("deletionTimestamp"))
         else:
-            is_seen = live is not None and audit_notes.content_of(live) == wanted.content
+            is_seen = live is not None and audit.content_of(live) == wanted.content
         if is_seen and wanted.how == "made" and live is not None:
             made = rfc3339.read(str((live.get("metadata") or {}).get("creationTimestamp") or ""))
             is_seen = at is not None and made is not None and abs(made - at) <= SETTLED
@@ -204,18 +197,6 @@ class NoteLoop:
     async def _is_gone(self, target: Object) -> bool:
         found = await self._context.live(target)
         return found is None or bool((found.get("metadata") or {}).get("deletionTimestamp"))
-
-    async def _drop(self, note: Object) -> None:
-        metadata = note["metadata"]
-        try:
-            await self._context.client.delete(
-                AUDIT_NOTES,
-                str(metadata["name"]),
-                self._context.namespace,
-                uid=str(metadata.get("uid") or ""),
-            )
-        except NotFound:
-            return
 
 
 def _is_same_attempt(one: Object, later: Object) -> bool:
@@ -243,7 +224,7 @@ def _unseen(grant: Object, at: datetime) -> dict[str, Any]:
     state = str((grant.get("status") or {}).get("state") or "draft")
     rules = ",".join(map(str, spec.get("rules") or ())) or "*"
     return {
-        "id": audit_notes.entry_id("delete", str(metadata.get("uid") or "")),
+        "id": audit.entry_id("delete", str(metadata.get("uid") or "")),
         "time": rfc3339.write(at),
         "actor": NOBODY,
         "verb": "delete",
@@ -275,10 +256,3 @@ def _forged(note: Object, at: datetime) -> dict[str, Any]:
         "result": "refused",
         "reason": "a note for the audit trail that is not signed by the engine",
     }
-
-
-def _failed(place: _Place, error: Exception) -> None:
-    if isinstance(error, KubeError):
-        _log.warning("%s: %s", "/".join(place), error.message)
-    else:
-        _log.error("%s", "/".join(place), exc_info=error)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube import Client, Clock, Kind, NotFound
+from controllers.kube import Client, Clock, Conflict, Kind, NotFound
 from controllers.kube.kinds import CLASSIC_REPORTS, NAMESPACES, ReportKinds
 from controllers.runtime.entropy import seed_of
 from controllers.store.namespaces import labels_of
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from controllers.kube.events import Recorder
-    from controllers.kube.informers import Informers
+    from controllers.kube.reflector import Informers
     from controllers.runtime.cluster_cache import ClusterCache
     from controllers.runtime.evaluating import Resolver
     from controllers.runtime.metrics import Metrics
@@ -52,10 +52,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class LoopContext:
-    """What loops stand in.
-
-    `key` is what chance follows from, `post` sends to addresses outside.
-    """
+    """What loops are given: `key` is what chance follows from, `post` sends to addresses outside."""
 
     cache: ClusterCache
     client: Client
@@ -94,10 +91,9 @@ class LoopContext:
     async def kind_of(self, api_version: str, kind: str) -> Kind:
         """Return where objects of a kind are kept, asking the server again for one that is new; raises NotFound."""
         discovery = self.cache.discovery
-        found = discovery.find(api_version, kind)
-        if found is None:
+        if discovery.find(api_version, kind) is None:
             await discovery.refresh()
-            found = discovery.find(api_version, kind)
+        found = discovery.find(api_version, kind)
         if found is None:
             raise NotFound(f"the server has no kind `{kind}` in `{api_version}`", status=404)
         return found
@@ -119,12 +115,23 @@ class LoopContext:
             return None
         return found if (found.get("metadata") or {}).get("uid") == target.get("uid") else None
 
+    async def drop(self, kind: Kind, obj: Object, propagation: str = "") -> bool:
+        """Delete this very object; return whether it was there still. Raises KubeError."""
+        metadata = obj["metadata"]
+        name, namespace, uid = (
+            str(metadata.get(key) or "") for key in ("name", "namespace", "uid")
+        )
+        try:
+            await self.client.delete(kind, name, namespace, uid=uid, propagation=propagation)
+        except (NotFound, Conflict):
+            return False
+        return True
+
     async def review(self, obj: Object, operation: str = "CREATE") -> Review:
         """Return what rules are asked about an object of the cluster without a request, as nobody's."""
         namespace = str((obj.get("metadata") or {}).get("namespace") or "")
-        found = review_of(
-            obj, operation=operation, namespace_labels=await self.namespace_labels(namespace)
-        )
+        labels = await self.namespace_labels(namespace)
+        found = review_of(obj, operation=operation, namespace_labels=labels)
         kind = self.cache.discovery.find(str(obj["apiVersion"]), found.kind)
         if kind is None or kind.plural == found.resource:
             return found
@@ -134,9 +141,7 @@ class LoopContext:
 
     async def namespace_labels(self, name: str) -> Mapping[str, str]:
         """Return the labels of a namespace, asked for when it is not known; of one that is gone, none."""
-        if not name:
-            return {}
-        labels = self.cache.namespaces.labels(name)
+        labels = self.cache.namespaces.labels(name) if name else {}
         if labels is not None:
             return labels
         try:

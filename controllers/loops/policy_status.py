@@ -24,13 +24,13 @@ from engine.lang import rfc3339
 from engine.model import Json, Object, Policy
 from engine.model.kinds import named
 
-from .counting import counted
-from .generate.failures import Failures
-from .native.states import NativeStates
+from .following import Following, counted, logged
+from .generate.memory import Failures
+from .native.making import NativeStates
 from .own_rights import REMEMBERED, OwnRights, Right
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from controllers.kube import Client, Clock
     from controllers.kube.store import Change, Store
@@ -69,38 +69,27 @@ class PolicyStatus:
         self._natives = natives or NativeStates()
         self._stores: dict[Kind, Store] = {}
         self._broken: tuple[BrokenException, ...] = ()
-        self._stops: dict[Kind, Callable[[], None]] = {}
+        self._following = Following(context.informers)
         self.queue: WorkQueue[_Place] = WorkQueue(clock=context.clock, least=0.2, most=60.0)
 
     async def run(self) -> None:
         """Work until cancelled."""
         context = self._context
-        for kind in (CLUSTER_POLICIES, POLICIES):
-            self._acquire(kind)
-        for kind in context.cache.watched:
-            if kind.plural in _CEL_PLURALS:
-                self._acquire(kind)
-        context.cache.on_change.append(self._world_changed)
-        self._failures.on_change.append(self._all)
-        self._natives.on_change.append(self._native_changed)
-        if self._configured is not None:
-            self._configured.on_change.append(self._all)
         work = counted(context.metrics, "policy-status", self.queue, self._look)
-        try:
-            await self.queue.run(work, on_error=_failed)
-        finally:
-            context.cache.on_change.remove(self._world_changed)
-            self._failures.on_change.remove(self._all)
-            self._natives.on_change.remove(self._native_changed)
+        async with self._following as following:
+            cel = [kind for kind in context.cache.watched if kind.plural in _CEL_PLURALS]
+            for kind in (CLUSTER_POLICIES, POLICIES, *cel):
+                self._follow(kind)
+            following.listen(context.cache.on_change, self._world_changed)
+            following.listen(self._failures.on_change, self._all)
+            following.listen(self._natives.on_change, self._native_changed)
             if self._configured is not None:
-                self._configured.on_change.remove(self._all)
-            for kind, stop in self._stops.items():
-                stop()
-                await context.informers.release(kind)
+                following.listen(self._configured.on_change, self._all)
+            failed = logged(_log, lambda place: f"status of {place[0]} {'/'.join(place[1:])}")
+            await self.queue.run(work, on_error=failed)
 
-    def _acquire(self, kind: Kind) -> None:
-        store = self._stores[kind] = self._context.informers.acquire(kind)
-        self._stops[kind] = store.on_change(partial(self._changed, kind))
+    def _follow(self, kind: Kind) -> None:
+        self._stores[kind] = self._following.kind(kind, partial(self._changed, kind))
 
     def _changed(self, kind: Kind, change: Change) -> None:
         if change.new is not None:
@@ -114,7 +103,7 @@ class PolicyStatus:
                 self._all()
         if policies.is_policy(change.object):
             if change.kind not in self._stores:
-                self._acquire(change.kind)
+                self._follow(change.kind)
             metadata = change.object["metadata"]
             self.queue.add((change.kind, metadata.get("namespace") or "", metadata["name"]))
 
@@ -135,7 +124,7 @@ class PolicyStatus:
         obj = self._stores[kind].get(name, namespace)
         if obj is None:
             return
-        obj = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+        obj = kind.typed(obj)
         old = obj.get("status") or {}
         if policies.is_cel(obj):
             status = since(await self._cel_status(place, obj), old)
@@ -226,13 +215,6 @@ def _as_long_as_before(status: dict[str, Any], old: Mapping[str, Json]) -> dict[
             since = before.get("lastTransitionTime") or condition["lastTransitionTime"]
             return {**status, "conditions": [{**condition, "lastTransitionTime": since}]}
     return status
-
-
-def _failed(place: _Place, error: Exception) -> None:
-    if isinstance(error, EngineError):
-        _log.warning("status of %s %s: %s", place[0], "/".join(place[1:]), error.message)
-    else:
-        _log.error("status of %s %s", place[0], "/".join(place[1:]), exc_info=error)
 
 
 # Whether the reports account may read what a policy written in CEL concerns, as the policy's status tells it.

@@ -19,8 +19,7 @@ from .cleanup.policies import CleanupLoop
 from .cleanup.ttl import TtlLoop
 from .codes import CodeLoop, PruneLoop, RotationLoop
 from .context import LoopContext, Options
-from .generate.policies import PolicyWatch
-from .generate.watching import SyncWatch
+from .generate.watching import PolicyWatch, SyncWatch
 from .grants import GrantReconciler
 from .native import NativePolicies, NativeStates, ReportedNatives
 from .notices import Notices
@@ -172,8 +171,8 @@ def _show_ttl(context: LoopContext, ttl: TtlLoop) -> None:
             yield (kind.group, kind.version, kind.plural), float(count)
 
     def missing() -> Iterator[tuple[Labels, float]]:
-        for kind, verb in ttl.rights.all_missing():
-            yield (kind.group, kind.version, kind.plural, verb), 1.0
+        for verb, *place in ttl.rights.refused():
+            yield (*place, verb), 1.0
 
     context.metrics.gauge("kyverno_ttl_controller_info", watched)
     context.metrics.gauge("kpolicy_ttl_rights_missing", missing)

@@ -1,4 +1,4 @@
-"""Questions about compiled rules that several loops ask: what they synchronise, which kinds they concern, one rule alone.
+"""Questions about rules that several loops ask: what they synchronise, which kinds they concern, one rule alone.
 
 The answers stand in the rule as its author wrote it, with the deprecated places of the policy (row A-23) behind the rule's own.
 """
@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from controllers.runtime.webhook_routes import is_mutate_existing, is_trigger
 from controllers.store.cel_policies import is_of_cel, webhook_rules
+from engine.cleanup.timed import is_deleting
 from engine.evaluate import CompiledPolicy, PolicySet
 from engine.fields import part
 from engine.match import KindFilter, parse_kind
 from engine.model.kinds import NATIVE, is_enabled
+from engine.reach import Effect, Target, out_of_reach
 from engine.requester import WHO_ASKS, asks_of_expressions, asks_of_request
 
 if TYPE_CHECKING:
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from controllers.kube import Discovery, Kind
     from controllers.runtime.policy_cache import Snapshot
     from engine.evaluate.rules import CompiledRule
-    from engine.model import Block, Object
+    from engine.model import Block, CleanupPolicy, Object
 
 
 def find_rule(snapshot: Snapshot, policy: str, rule: str) -> CompiledRule | None:
@@ -243,3 +245,29 @@ def _resources(match: Block) -> Iterator[Block]:
 
 def _spec(rule: CompiledRule) -> Block:
     return part(rule.policy.raw, "spec")
+
+
+def candidates(discovery: Discovery, policy: CleanupPolicy) -> Iterator[Kind]:
+    """Yield the kinds of the server that a policy names, can be listed and deleted, and are within its reach."""
+    within = policy.namespace
+    if is_deleting(policy.raw):
+        kinds = _named(discovery, (policy.raw["spec"].get("matchConstraints") or {}))
+    else:
+        kinds = served(discovery, kinds_in(policy.match), "list", "delete")
+    for kind in kinds:
+        place = Target(kind.group, kind.kind, kind.namespaced, within or None)
+        if not out_of_reach(Effect.CLEAN_UP, place, within):
+            yield kind
+
+
+def _named(discovery: Discovery, constraints: Block) -> list[Kind]:
+    """Return the kinds that resource rules name by group, version and resource; a wildcard names none (row DP-02)."""
+    found: dict[tuple[str, str], Kind] = {}
+    for rule in constraints.get("resourceRules") or ():
+        groups, versions = rule.get("apiGroups") or (), rule.get("apiVersions") or ()
+        for kind in discovery:
+            is_named = kind.plural in (rule.get("resources") or ())
+            can_go = "list" in kind.verbs and "delete" in kind.verbs
+            if is_named and can_go and kind.group in groups and kind.version in versions:
+                found.setdefault((kind.group, kind.plural), kind)
+    return list(found.values())

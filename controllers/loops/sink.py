@@ -17,6 +17,7 @@ from engine.grants.blocks import block_key
 from engine.model import Review, RuleResult, RuleType, Status
 
 from .announcing import announce
+from .following import Following
 from .reports.pending import PendingReports
 from .rules import find_rule, names_delete, synchronizes
 from .work import request_type, trigger_of, unproven, write_down
@@ -46,14 +47,10 @@ class LoopSink:
 
     async def run(self) -> None:
         """Write Events and report rows until cancelled."""
-        listeners = self._context.cache.on_change
-        listeners.append(self._changed)
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._context.recorder.run())
-                group.create_task(self.pending.run())
-        finally:
-            listeners.remove(self._changed)
+        async with Following(self._context.informers) as following, asyncio.TaskGroup() as group:
+            following.listen(self._context.cache.on_change, self._changed)
+            group.create_task(self._context.recorder.run())
+            group.create_task(self.pending.run())
 
     def _changed(self, change: Change) -> None:
         """Say that this replica has heard of the end of a grant: whoever ends one wants to know since when nobody goes by it."""

@@ -73,19 +73,6 @@ def trigger_of(review: Review) -> dict[str, str]:
     return {key: value for key, value in named.items() if value}
 
 
-def reference_as(obj: Object, api_version: str, kind: str) -> dict[str, str]:
-    """Return the reference to an object of a list, whose items need not state what they are."""
-    metadata = obj.get("metadata") or {}
-    named = {
-        "apiVersion": str(obj.get("apiVersion") or api_version),
-        "kind": str(obj.get("kind") or kind),
-        "namespace": str(metadata.get("namespace") or ""),
-        "name": str(metadata.get("name") or ""),
-        "uid": str(metadata.get("uid") or ""),
-    }
-    return {key: value for key, value in named.items() if value}
-
-
 # The objects that are there already and that a rule concerns: its triggers, listed from the server.
 #
 # For rules that act for existing objects. The same filters count as at admission, so that what is never put before policies is
@@ -119,4 +106,4 @@ async def _objects(context: LoopContext, kind: Kind, namespace: str) -> AsyncIte
         return
     for item in page.items:
         if not (item.get("metadata") or {}).get("deletionTimestamp"):
-            yield {"apiVersion": kind.api_version, "kind": kind.kind, **item}
+            yield kind.typed(item)

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from controllers.store.exceptions import ExceptionRules
+from controllers.store.policies import ExceptionRules
 
 from .cluster_cache import WATCHED, WATCHED_IF_SERVED, Change, ClusterCache
-from .options import Options
-from .outside import outside_in
-from .watching import typed
+from .options import Options, outside_in
 
 if TYPE_CHECKING:
     import socket
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
 
     from controllers.kube import Kind
     from controllers.kube.store import Store
-
 
 Message = dict[str, Any]
 LARGEST = 256 * 1024 * 1024
@@ -77,7 +74,7 @@ def everything(stores: Mapping[Kind, Store], cache: ClusterCache) -> list[Messag
     """Return the messages after which a ClusterCache that knew nothing knows what this one does."""
     found: list[Message] = []
     for kind, store in stores.items():
-        found += [{"t": "PUT", "k": str(kind), "o": typed(obj, kind)} for obj in store]
+        found += [{"t": "PUT", "k": str(kind), "o": kind.typed(obj)} for obj in store]
         if str(kind) not in cache.missing:
             found.append({"t": "LISTED", "k": str(kind)})
     return found

@@ -110,8 +110,14 @@ def _open_files() -> float:
 def show_world(metrics: Metrics, cache: ClusterCache, clock: Clock) -> None:
     """Let the gauges of policies and exceptions be read from a ClusterCache."""
     metrics.gauge("kyverno_policy_rule_info_total", lambda: _rules(cache))
-    metrics.gauge("kpolicy_exceptions_in_force", lambda: _in_force(cache, clock))
-    metrics.gauge("kpolicy_exception_expiry_timestamp_seconds", lambda: _expiring(cache))
+    metrics.gauge(
+        "kpolicy_exceptions_in_force",
+        lambda: (((key,), float(end is None or clock.now() < end)) for key, end in _ends(cache)),
+    )
+    metrics.gauge(
+        "kpolicy_exception_expiry_timestamp_seconds",
+        lambda: (((key,), end.timestamp()) for key, end in _ends(cache) if end is not None),
+    )
     metrics.gauge("kyverno_info", lambda: [((VERSION,), 1.0)])
 
 
@@ -129,18 +135,6 @@ def _rules(cache: ClusterCache) -> Iterator[tuple[Labels, float]]:
         )
         for rule in compiled.rules:
             yield (*shared, rule.rule.name, rule.type.value, "true"), 1.0
-
-
-def _in_force(cache: ClusterCache, clock: Clock) -> Iterator[tuple[Labels, float]]:
-    now = clock.now()
-    for key, end in _ends(cache):
-        yield (key,), float(end is None or now < end)
-
-
-def _expiring(cache: ClusterCache) -> Iterator[tuple[Labels, float]]:
-    for key, end in _ends(cache):
-        if end is not None:
-            yield (key,), end.timestamp()
 
 
 def _ends(cache: ClusterCache) -> Iterator[tuple[str, datetime | None]]:

@@ -11,14 +11,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from controllers.store.exceptions import (
+from controllers.store.policies import (
     ExceptionRules,
+    content_hash,
     exception_hash,
     exception_key,
+    has_native,
+    is_cel,
+    policy_key,
     read_cel_exception,
     read_exception,
+    read_policy,
 )
-from controllers.store.policies import content_hash, has_native, is_cel, policy_key, read_policy
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy, compile_policy
 from engine.exceptions import CompiledException, compile_exception
@@ -170,6 +174,7 @@ class PolicyCache:
             for key, one in compiled.items()
         }
         in_force = [one for _, one in exceptions.values()]
+        grants = [granted_by(one.exception) for one in in_force]
         return Snapshot(
             routes=build_routes(
                 judged.values(), force_ignore=self._force_ignore, sorting=self._sorting
@@ -182,8 +187,12 @@ class PolicyCache:
             broken=tuple(
                 one for one in broken.values() if self._rules.counts(one.key.partition("/")[0])
             ),
-            names_events=any(_names_events(one) for one in compiled.values()),
-            granted=_granted(in_force),
+            names_events=any(
+                "Event" in (rule.matcher.kinds or ())
+                for one in compiled.values()
+                for rule in one.rules
+            ),
+            granted={one.exception: one for one in grants if one is not None},
         )
 
     def _compile_all(self, named: _Named) -> dict[str, CompiledPolicy]:
@@ -231,11 +240,6 @@ class PolicyCache:
 
 def _classic(exceptions: Iterable[Compiled]) -> tuple[CompiledException, ...]:
     return tuple(one for one in exceptions if isinstance(one, CompiledException))
-
-
-def _granted(exceptions: Iterable[Compiled]) -> dict[str, Granted]:
-    found = (granted_by(one.exception) for one in exceptions)
-    return {one.exception: one for one in found if one is not None}
 
 
 def _of_cel(exceptions: Iterable[Compiled]) -> tuple[CompiledCelException, ...]:
@@ -293,7 +297,3 @@ def _references(obj: Object) -> frozenset[tuple[str, str]]:
     listed = spec.get("policyRefs") if isinstance(spec, dict) else None
     found = [one for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
     return frozenset((str(one.get("name")), str(one.get("kind"))) for one in found)
-
-
-def _names_events(compiled: CompiledPolicy) -> bool:
-    return any("Event" in (rule.matcher.kinds or ()) for rule in compiled.rules)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from controllers.kube import Client, Clock
-    from controllers.kube.informers import Informers
+    from controllers.kube.reflector import Informers
     from engine.manifests import Trust
 
     from .cluster_cache import ClusterCache

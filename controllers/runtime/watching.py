@@ -16,7 +16,7 @@ from controllers.kube.reflector import Selection
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from controllers.kube.informers import Informers
+    from controllers.kube.reflector import Informers
     from controllers.kube.store import Change, Store
     from engine.model import Object
 
@@ -51,7 +51,9 @@ class Watches:
                 self._follow(kind)
 
     def _follow(self, kind: Kind) -> None:
-        store = self._informers.acquire(kind, selection_of(kind, self._namespace))
+        # of ConfigMaps only our own is watched
+        is_ours = Selection(namespace=self._namespace, fields=f"metadata.name={CONFIG_MAP}")
+        store = self._informers.acquire(kind, is_ours if kind == CONFIG_MAPS else Selection())
         self.stores[kind] = store
         self._tasks.append(_watch(store, self._cache, kind, self._namespace))
 
@@ -61,19 +63,11 @@ class Watches:
             task.cancel()
 
 
-def selection_of(kind: Kind, namespace: str) -> Selection:
-    """Return which objects of a kind are watched: of ConfigMaps only our own."""
-    if kind == CONFIG_MAPS:
-        return Selection(namespace=namespace, fields=f"metadata.name={CONFIG_MAP}")
-    return Selection()
-
-
 def _watch(store: Store, cache: ClusterCache, kind: Kind, namespace: str) -> asyncio.Task[None]:
     def changed(change: Change) -> None:
         obj = change.new if change.new is not None else change.old
         if obj is not None and (kind != CONFIG_MAPS or _is_ours(obj, namespace)):
-            obj = typed(obj, kind)
-            (cache.remove if change.new is None else cache.put)(kind, obj)
+            (cache.remove if change.new is None else cache.put)(kind, kind.typed(obj))
 
     store.on_change(changed)
     return asyncio.create_task(_tell_when_listed(store, cache, kind), name=f"first list of {kind}")
@@ -87,13 +81,6 @@ async def _tell_when_listed(store: Store, cache: ClusterCache, kind: Kind) -> No
 def _is_ours(obj: Object, namespace: str) -> bool:
     metadata = obj.get("metadata") or {}
     return (metadata.get("namespace"), metadata.get("name")) == (namespace, CONFIG_MAP)
-
-
-def typed(obj: Object, kind: Kind) -> Object:
-    """Return an object of a list as one that says what it is."""
-    if obj.get("kind") and obj.get("apiVersion"):
-        return obj
-    return {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
 
 
 class DiscoveryRefresh:

@@ -2,11 +2,16 @@
 
 Only the leader writes, one record after the other. Before something is done it is written down here, so that nothing is done
 that the trail does not know; whoever tries again after a crash finds the record by its `id` and does not write it twice.
+
+Beside it the notes for the trail: only the webhook that is asked learns who does something, and keeps it as an object until the leader
+has put it into the trail. A note is named by what it tells, so that a request that is put before several replicas, or run again, leaves
+one; it is signed, so that nobody who may create objects can put words into the trail.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import hmac
 import logging
 from dataclasses import dataclass
@@ -15,11 +20,15 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from controllers.kube import AlreadyExists, Client, Conflict, NotFound
-from controllers.kube.kinds import AUDIT_SEGMENTS
+from controllers.kube.kinds import AUDIT_NOTES, AUDIT_SEGMENTS
 from engine.audit import MAX_BYTES, Checkpoint, append, seal
+from engine.digest import word_of
+from engine.lang import rfc3339
+from engine.lang.gotext import compact_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from datetime import datetime
 
     from engine.model import Object
 
@@ -82,7 +91,7 @@ class AuditTrail:
         if entry.get("id") in self._ids:
             return False
         made = append(entry, self.head)
-        if segment is not None and self._is_full(made):
+        if segment is not None and self._size + size_of(made) > MAX_BYTES:
             await self._close(segment, records)
             segment = None
         if segment is None:
@@ -136,9 +145,6 @@ class AuditTrail:
             await self._client.update(AUDIT_SEGMENTS, {**segment, "spec": {**segment["spec"], "sealed": True}})  # fmt: skip
         head = records[-1]
         _log.info("the audit trail is sealed to record %s with hash %s", head["seq"], head["hash"])
-
-    def _is_full(self, made: Object) -> bool:
-        return self._size + size_of(made) > MAX_BYTES
 
     def _remember(self, made: Object) -> None:
         self._ids[made.get("id")] = None
@@ -198,3 +204,140 @@ def _ids_of(segments: Iterable[Object]) -> dict[Any, None]:
 def _last_seq(segment: Object) -> int:
     records = segment["spec"]["records"]
     return int(records[-1]["seq"]) if records else 0
+
+
+DELETIONS: Final = frozenset({"delete", "expired"})
+"""Verbs of what an object does not come back from."""
+REUSE: Final = "reuse"
+"""Verb of bringing a code again that was used; the object is the use."""
+BROUGHT_BY: Final = "broughtAgainBy"
+"""Field of a use's status with those of whom the trail tells that they brought its code again."""
+MOST_REUSES: Final = 5
+"""Records about one used code: whoever holds it is refused as often as they like, and cannot fill the trail with that."""
+LONGEST_REASON: Final = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class AuditedAction:
+    """What somebody does: the verb, to which object (apiVersion, kind, namespace, name, uid), and why.
+
+    `state` is what tells this action from the same one done before to the same object. `shown` is what the object must show once the
+    action is done, where nobody proved that the API server told of it.
+    """
+
+    verb: str
+    object: Object
+    reason: str = ""
+    policy: str = ""
+    state: str = ""
+    shown: Shown | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What an object shows of an action: that it was `made`, that it was `changed`, or that it is `gone`, and its `content` then."""
+
+    how: str
+    content: str = ""
+
+
+def content_of(obj: Object) -> str:
+    """Return a digest of what people decide about an object: its spec, annotations and labels."""
+    metadata = obj.get("metadata") or {}
+    noted = [metadata.get(name) or {} for name in ("annotations", "labels")]
+    told = compact_json([obj.get("spec"), *noted])
+    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def note_key(key: bytes) -> bytes:
+    """Return the key that notes are signed with, from the one that all replicas share."""
+    return hmac.digest(key, b"kpolicy audit note", "sha256")
+
+
+def note_of(
+    action: AuditedAction, actor: str, at: datetime, *, namespace: str, key: bytes, groups: tuple[str, ...] = ()
+) -> Object:  # fmt: skip
+    """Return the object of a note in `namespace`, signed with the `note_key`.
+
+    A deletion may be refused and tried again, so that each second has a note of its own.
+    """
+    instant = rfc3339.write(at)
+    told = [action.verb, actor, action.state, compact_json(action.object)]
+    if action.verb in DELETIONS:
+        told.append(instant)
+    if action.shown is not None:
+        told += ["unproven", action.shown.how, action.shown.content]
+    name = "note-" + word_of("\0".join(told))
+    spec: dict[str, Any] = {
+        "verb": action.verb,
+        "actor": actor,
+        "groups": list(groups),
+        "object": dict(action.object),
+        "policy": action.policy,
+        "reason": action.reason[:LONGEST_REASON],
+        "at": instant,
+    }
+    if action.shown is not None:
+        spec |= {
+            "unproven": True,
+            "shown": {"how": action.shown.how, "content": action.shown.content},
+        }
+    return {
+        "apiVersion": AUDIT_NOTES.api_version,
+        "kind": AUDIT_NOTES.kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {**spec, "mac": mac_of(name, spec, key)},
+    }
+
+
+def is_ours(note: Object, key: bytes) -> bool:
+    """Tell whether a note was signed with the `note_key`."""
+    spec = note.get("spec") or {}
+    name = str(note["metadata"]["name"])
+    mac = str(spec.get("mac") or "").encode("utf-8", "surrogatepass")
+    return hmac.compare_digest(mac_of(name, spec, key).encode(), mac)
+
+
+def entry_of(note: Object, result: str) -> dict[str, Any]:
+    """Return the record of a note; `result` says whether what was asked for took place."""
+    spec = note["spec"]
+    target = spec.get("object") or {}
+    return {
+        "id": entry_id(str(spec.get("verb")), str(target.get("uid") or ""), note["metadata"]["name"], result),
+        "time": str(spec.get("at") or ""),
+        "actor": str(spec.get("actor") or ""),
+        "verb": str(spec.get("verb") or ""),
+        "object": {key: str(target.get(key) or "") for key in ("kind", "namespace", "name")},
+        "policy": str(spec.get("policy") or ""),
+        "result": result,
+        "reason": str(spec.get("reason") or ""),
+        **({"unproven": True} if is_unproven(note) else {}),
+    }  # fmt: skip
+
+
+def to_tell_next(use: Object, actor: str) -> list[str] | None:
+    """Return `BROUGHT_BY` with one more, None where the trail tells of this person or of enough others."""
+    known = [str(one) for one in (use.get("status") or {}).get(BROUGHT_BY) or ()]
+    return None if actor in known or len(known) >= MOST_REUSES else [*known, actor]
+
+
+def is_unproven(note: Object) -> bool:
+    """Tell whether nobody proved that the API server told of what a note says, so that its actor is only claimed."""
+    return bool((note.get("spec") or {}).get("unproven"))
+
+
+def shown_by(note: Object) -> Shown:
+    """Return what the object of an unproven note must show."""
+    told = (note.get("spec") or {}).get("shown") or {}
+    return Shown(str(told.get("how") or ""), str(told.get("content") or ""))
+
+
+def entry_id(verb: str, uid: str, note: str = "", result: str = "ok") -> str:
+    """Return the id of a record: an object is deleted once, whoever tells of it, and may be refused to be any number of times."""
+    return f"{uid}/delete" if verb == "delete" and uid and result == "ok" else note
+
+
+def mac_of(name: str, spec: Object, key: bytes) -> str:
+    """Return the MAC of an object that we sign: over its name and everything in its spec but the MAC itself."""
+    content = {field: value for field, value in spec.items() if field != "mac"}
+    return hmac.digest(key, f"{name}\n{compact_json(content)}".encode("utf-8", "surrogatepass"), "sha256").hex()  # fmt: skip

@@ -59,7 +59,7 @@ class CodeKeys:
         """Return the keys that codes are accepted with; the first makes new ones. Raises KubeError."""
         now = self._clock.now()
         if self._read_at is None or not 0 <= (now - self._read_at).total_seconds() < REMEMBERED:
-            self._keys = await self._read()
+            self._keys = _keys_in(await self._stored(), self._first)
             self._read_at = now
         return self._keys
 
@@ -78,14 +78,13 @@ class CodeKeys:
         """Draw another key and write it down; with `revoke` it is the only one from then on. Raises KubeError."""
         obj = await self._stored()
         keys = _keys_in(obj, self._first)
-        fresh = Key(_next_id(keys), secrets.token_bytes(_LENGTH))
+        # a number that no live key has; it is a hint in codes and not secret
+        number = ((keys[0].id if keys else 1) + 1) % len(ALPHABET)
+        fresh = Key(number, secrets.token_bytes(_LENGTH))
         kept = (fresh,) if revoke else (fresh, *keys)[:_LIVE]
         await self._write(obj, kept, now)
         self._read_at = None
         return fresh
-
-    async def _read(self) -> tuple[Key, ...]:
-        return _keys_in(await self._stored(), self._first)
 
     async def _stored(self) -> Object | None:
         try:
@@ -123,12 +122,6 @@ def _key(stored: Any) -> Key:
     if len(secret) < _LENGTH:
         raise ValueError("the key is too short")
     return Key(int(stored["id"]) % len(ALPHABET), secret)
-
-
-def _next_id(keys: tuple[Key, ...]) -> int:
-    """Return a number that no live key has; it is a hint in codes and not secret."""
-    newest = keys[0].id if keys else 1
-    return (newest + 1) % len(ALPHABET)
 
 
 def _document(namespace: str, keys: tuple[Key, ...], now: datetime) -> Object:

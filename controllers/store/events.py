@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from controllers.kube.kinds import object_reference
 from engine import vocabulary
 from engine.grants.blocks import Block, block_id, target_of
 from engine.model import Object, Policy, PolicyException, Review, RuleResult, RuleType, Status
@@ -70,18 +71,13 @@ def about_policy(policy: Policy) -> dict[str, str]:
     """Return the reference to a policy; of the version in which policies are stored, whatever it was read as."""
     kind = BY_NAME.get(policy.kind)
     version = f"{kind.group}/{kind.versions[0]}" if kind is not None else policy.api_version
-    return _about(version, policy.kind, policy.name, policy.namespace, _uid(policy.raw))
+    return {**object_reference(policy.raw), "apiVersion": version, "kind": policy.kind}
 
 
 def about_exception(exception: PolicyException | CelException) -> dict[str, str]:
     """Return the reference to an exception of either group."""
-    return _about(
-        f"{CEL_GROUP}/v1beta1" if is_cel(exception.raw) else vocabulary.KYVERNO_V2,
-        "PolicyException",
-        exception.name,
-        exception.namespace,
-        _uid(exception.raw),
-    )
+    version = f"{CEL_GROUP}/v1beta1" if is_cel(exception.raw) else vocabulary.KYVERNO_V2
+    return {**object_reference(exception.raw), "apiVersion": version, "kind": "PolicyException"}
 
 
 def end_taken(exception: Object) -> Note | None:
@@ -91,36 +87,10 @@ def end_taken(exception: Object) -> Note | None:
     if not name:
         return None
     owner: Object = next(iter(exception["metadata"].get("ownerReferences") or ()), {})
-    about = _about(vocabulary.KPOLICY, "Grant", name, namespace, str(owner.get("uid") or ""))
+    place = {"namespace": namespace, "name": name, "uid": owner.get("uid")}
+    about = object_reference({"apiVersion": vocabulary.KPOLICY, "kind": "Grant", "metadata": place})
     message = "this replica lets nothing through by its exception any more"
     return Note(about, END_TAKEN, NONE, message, ADMISSION)
-
-
-def about_object(obj: Object) -> dict[str, str]:
-    """Return the reference to any object."""
-    metadata = obj.get("metadata") or {}
-    return _about(
-        str(obj.get("apiVersion") or ""),
-        str(obj.get("kind") or ""),
-        str(metadata.get("name") or ""),
-        str(metadata.get("namespace") or ""),
-        str(metadata.get("uid") or ""),
-    )
-
-
-def _about(api_version: str, kind: str, name: str, namespace: str, uid: str) -> dict[str, str]:
-    named = {
-        "apiVersion": api_version,
-        "kind": kind,
-        "name": name,
-        "namespace": namespace,
-        "uid": uid,
-    }
-    return {key: value for key, value in named.items() if value}
-
-
-def _uid(raw: Object) -> str:
-    return str((raw.get("metadata") or {}).get("uid") or "")
 
 
 def notes_of(
@@ -138,7 +108,7 @@ def notes_of(
     Policies and exceptions are by key. Passes are told only when `successes` are asked for, once for each policy whose rules all passed.
     `marks` gives the annotations of what was blocked.
     """
-    about = about_object(review.target) if has_name(review) and not blocked else None
+    about = object_reference(review.target) if has_name(review) and not blocked else None
     for key, group in _by_policy(results).items():
         policy = policies.get(key)
         if policy is None:
@@ -241,7 +211,7 @@ def made(policy: Policy, rule: str, generated: Sequence[Object]) -> Iterator[Not
             f"Created {obj.get('kind')} {metadata.get('name')} as a result of applying policy "
             f"{policy.key}/{rule}"
         )
-        yield Note(about_object(obj), APPLIED, NONE, text, GENERATE)
+        yield Note(object_reference(obj), APPLIED, NONE, text, GENERATE)
 
 
 def changed(policy: Policy) -> Note:

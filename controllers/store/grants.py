@@ -6,25 +6,21 @@ Requests that pass never ask; those that are denied are few, and what is remembe
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import AlreadyExists, Client, Clock, Conflict, NotFound
-from controllers.kube.kinds import CODE_USES, GRANT_POLICIES, GRANTS
+from controllers.kube import AlreadyExists, Client, Clock, NotFound
+from controllers.kube.kinds import CODE_USES, GRANT_POLICIES
 from engine.grants.circumstances import readable_policies
-from engine.lang import rfc3339
-from engine.model import Status
 
-from .policies import key_of_exception
 from .uses import CodeUseRecord, is_same, use_document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from engine.grants import GrantPolicy
     from engine.grants.cause import Granted
-    from engine.model import Object, RuleResult
+    from engine.model import Object
 
 
 REMEMBERED: Final = 10.0
@@ -70,12 +66,11 @@ class GrantPolicies:
         return tuple(sorted(found, key=lambda one: one.name))
 
 
-# Uses of grants: of limited ones as objects that exist at most once each, of the others as counts in the Grant's status.
+# Uses of limited grants are objects that exist at most once each.
 #
 # INVARIANT: a limited grant lets no more requests through than it may, on however many replicas: each request creates the record
 # of its own use before it passes, and the server creates none twice. A use is never taken back, but for a reservation of a
-# caller who proved nothing, of which nothing was seen; the same request sent again finds its own. Counts of unlimited grants are added by optimistic updates, so replicas lose none of each other's; what a
-# replica had not written when it crashed is lost, and only the show of it.
+# caller who proved nothing, of which nothing was seen; the same request sent again finds its own.
 
 GRANT_UID: Final = "kpolicy.io/grant-uid"
 """Label of the records of a grant's uses."""
@@ -141,118 +136,3 @@ def _free(granted: Granted, taken: dict[str, Object]) -> int | None:
 
 def _number(granted: Granted, name: str) -> int:
     return next((n for n in range(1, granted.most + 1) if granted.place(n) == name), 0)
-
-
-@dataclass(slots=True)
-class _Count:
-    """Uses of a grant that are not written yet."""
-
-    uses: int
-    last_at: datetime
-
-
-class Tally:
-    """Counts uses of unlimited grants and adds them to the status of their Grants with `flush`."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-        self._counts: dict[tuple[str, str], _Count] = {}
-
-    def add(self, granted: Granted, at: datetime, uses: int = 1) -> None:
-        """Count a use."""
-        count = self._counts.setdefault((granted.grant, granted.uid), _Count(0, at))
-        count.uses += uses
-        count.last_at = max(count.last_at, at)
-
-    async def flush(self) -> None:
-        """Write what was counted; what cannot be written now stays counted. Raises KubeError."""
-        for place in list(self._counts):
-            count = self._counts.pop(place)
-            try:
-                await self._write(place, count)
-            except NotFound:
-                continue
-            except BaseException:
-                self._put_back(place, count)
-                raise
-
-    def _put_back(self, place: tuple[str, str], count: _Count) -> None:
-        """Count again what was not written, beside what was counted meanwhile."""
-        later = self._counts.setdefault(place, _Count(0, count.last_at))
-        later.uses += count.uses
-
-    async def _write(self, place: tuple[str, str], count: _Count) -> None:
-        (grant, uid) = place
-        namespace, _, name = grant.rpartition("/")
-        for left in reversed(range(_TRIES)):
-            found = await self._client.get(GRANTS, name, namespace)
-            if found["metadata"].get("uid") != uid:
-                return
-            try:
-                await self._client.patch(
-                    GRANTS, name, namespace, _counted(found, count), subresource="status"
-                )
-            except Conflict:
-                if not left:
-                    raise
-            else:
-                return
-
-
-def rule_of(result: RuleResult) -> tuple[str, str]:
-    """Return the rule that a result is of; a policy written in CEL is one, whatever its answers are called."""
-    return result.identity, "" if result.is_of_cel else result.rule
-
-
-def exceptions_of(result: RuleResult) -> list[str]:
-    """Return the identities of the exceptions that excused a result."""
-    return [key_of_exception(result, key) for key in result.exceptions]
-
-
-def excused(
-    granted: Mapping[str, Granted], results: Iterable[RuleResult]
-) -> dict[tuple[str, str], list[Granted]]:
-    """Return the rules that grants (by their exceptions) excuse from, and these grants."""
-    found = {
-        rule_of(one): [granted[key] for key in exceptions_of(one) if key in granted]
-        for one in results
-        if one.exceptions
-    }
-    return {rule: grants for rule, grants in found.items() if grants}
-
-
-def kept_from_working(
-    covered: Mapping[tuple[str, str], list[Granted]], without: Iterable[RuleResult]
-) -> tuple[Granted, ...]:
-    """Return the grants by which a rule was skipped that changes or makes objects: `without` them it would have, or have failed.
-
-    Each rule has one: the first of them, as its name has it. Limited ones are not among them, since nobody refused anything.
-    """
-    found: dict[str, Granted] = {}
-    for one in without:
-        grants = [each for each in covered.get(rule_of(one), ()) if not each.is_limited]
-        if grants and _works(one):
-            first = min(grants, key=lambda each: each.exception)
-            found[first.exception] = first
-    return tuple(found.values())
-
-
-def _works(result: RuleResult) -> bool:
-    if result.status is Status.PASS:
-        return result.patched is not None or bool(result.generated or result.targets)
-    return result.status in {Status.FAIL, Status.ERROR}
-
-
-def _counted(grant: Object, count: _Count) -> Object:
-    """Return the patch that adds a count to the status of a Grant as it was read; another change in between refuses it."""
-    status = grant.get("status") or {}
-    known = rfc3339.read(str(status.get("lastUsedAt") or ""))
-    last = max(known, count.last_at) if known is not None else count.last_at
-    uses = status.get("uses")
-    return {
-        "metadata": {"resourceVersion": grant["metadata"].get("resourceVersion")},
-        "status": {
-            "uses": (uses if type(uses) is int else 0) + count.uses,
-            "lastUsedAt": rfc3339.write(last),
-        },
-    }

@@ -15,14 +15,14 @@ import orjson
 from engine.autogen import generated_rules
 from engine.fields import part
 from engine.model.kinds import CEL_GROUP, NAMESPACED, identity, kind_of
-from engine.model.policy import CEL_KEY
+from engine.model.policy import CEL_KEY, CelException
 from engine.native import NATIVE_KINDS
-from engine.parse import parse_policy
+from engine.parse import parse_exception, parse_policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from engine.model import Json, Object, Policy, RuleResult
+    from engine.model import Json, Object, Policy, PolicyException, RuleResult
 
 _COUNTED = ("validate", "generate", "mutate", "verifyImages")
 
@@ -132,7 +132,7 @@ def status_of(
         "message": "Ready" if is_ready else error,
         "lastTransitionTime": now,
     }
-    rules = [] if error else [_stored(_stated(rule.raw)) for rule in generated_rules(policy)]
+    rules = [] if error else [_stored(rule.raw) for rule in generated_rules(policy)]
     return {
         "ready": is_ready,
         "conditions": [condition],
@@ -140,11 +140,6 @@ def status_of(
         "rulecount": _rule_counts(policy),
         "validatingadmissionpolicy": {"generated": native.generated, "message": native.message},
     }
-
-
-def _stated(raw: Mapping[str, Json]) -> dict[str, Json]:
-    """Return a rule with the default that upstream's kinds give every rule."""
-    return {"skipBackgroundRequests": True, **raw}
 
 
 def same_status(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
@@ -169,4 +164,59 @@ def _rule_counts(policy: Policy) -> dict[str, int]:
 
 
 def _stored(rule: Mapping[str, Json]) -> dict[str, Json]:
-    return {key: value for key, value in rule.items() if value is not None}
+    """Return a rule with the default that upstream's kinds give every rule, and without what it leaves open."""
+    stated = {"skipBackgroundRequests": True, **rule}
+    return {key: value for key, value in stated.items() if value is not None}
+
+
+NOT_ENABLED = "PolicyException resources would not be processed until it is enabled."
+NO_NAMESPACE = "The exceptionNamespace flag is not set"
+WRONG_NAMESPACE = "PolicyException resource namespace must match the defined namespace."
+
+
+@dataclass(frozen=True, slots=True)
+class ExceptionRules:
+    """Whether exceptions count and from which namespace: `*` is every one, empty is none."""
+
+    enabled: bool = True
+    namespace: str = "*"
+
+    def counts(self, namespace: str) -> bool:
+        """Tell whether an exception in `namespace` is honoured."""
+        return not self.warning(namespace)
+
+    def warning(self, namespace: str) -> str:
+        """Return upstream's words about an exception in `namespace`, empty when it counts."""
+        if not self.enabled:
+            return NOT_ENABLED
+        if not self.namespace:
+            return NO_NAMESPACE
+        if self.namespace not in ("*", namespace):
+            return WRONG_NAMESPACE
+        return ""
+
+
+def read_exception(obj: Object) -> PolicyException:
+    """Return the classic exception in a stored object; raises PolicyError."""
+    return parse_exception(obj, strict=False)
+
+
+def read_cel_exception(obj: Object) -> CelException:
+    """Return the exception of policies.kyverno.io in a stored object; raises PolicyError."""
+    from engine.parse.celpolicies import parse_cel_exception
+
+    return parse_cel_exception(obj, strict=False)
+
+
+def exception_hash(obj: Object) -> str:
+    """Return a digest of everything that decides what an exception means: its content, and whose it is."""
+    owners = (obj.get("metadata") or {}).get("ownerReferences")
+    uids = [str(one.get("uid")) for one in owners or () if isinstance(one, dict)]
+    return "/".join((content_hash(obj), *uids))
+
+
+def exception_key(obj: Object) -> str:
+    """Return `namespace/name`, with CEL_KEY before that of an exception of policies.kyverno.io."""
+    metadata = obj.get("metadata") or {}
+    name = f"{metadata.get('namespace') or 'default'}/{metadata.get('name') or ''}"
+    return f"{CEL_KEY}{name}" if is_cel(obj) else name

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from controllers.kube.kinds import object_reference
 from engine import vocabulary
 from engine.model import Json, Object, Policy, RuleResult, RuleType, Status
 from engine.model.kinds import BY_NAME, CEL_KINDS, NATIVE, identity
@@ -107,19 +108,6 @@ def _shown(obj: Object) -> str:
     return f"{text} Namespace={namespace}" if namespace else text
 
 
-def reference_of(obj: Object) -> Object:
-    """Return the reference to a resource that stands as `scope` in its report."""
-    metadata = obj.get("metadata") or {}
-    named = {
-        "apiVersion": obj.get("apiVersion"),
-        "kind": obj.get("kind"),
-        "name": metadata.get("name"),
-        "namespace": metadata.get("namespace"),
-        "uid": metadata.get("uid"),
-    }
-    return {key: value for key, value in named.items() if value}
-
-
 def merged(
     old: Sequence[Row], new: Sequence[Row], *, judged: Collection[tuple[str, str]] | None = None
 ) -> list[Row]:
@@ -131,14 +119,11 @@ def merged(
     replaced = {pair_of(row) for row in new} | set(judged or ())
     kept = [row for row in old if pair_of(row) not in replaced]
     before = {_key(row): row for row in old}
-    fresh = [_as_before(row, before.get(_key(row))) for row in new]
-    return sorted([*kept, *fresh], key=_order)
-
-
-def _as_before(row: Row, before: Row | None) -> Row:
-    if before is not None and _timeless(before) == _timeless(row):
-        return before
-    return row
+    for row in new:
+        known = before.get(_key(row))
+        same = known is not None and _timeless(known) == _timeless(row)
+        kept.append(known if known is not None and same else row)
+    return sorted(kept, key=_order)
 
 
 def _timeless(row: Row) -> Row:
@@ -174,7 +159,7 @@ def report_of(
     kind = kinds.of(obj)
     metadata = obj.get("metadata") or {}
     namespace = metadata.get("namespace")
-    scope = reference_of(obj)
+    scope = object_reference(obj)
     old = (before or {}).get("metadata") or {}
     made: Object = {
         **{key: value for key, value in old.items() if key in ("resourceVersion", "uid")},

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from datetime import datetime
 
-
 GENERATE: Final = "generate"
 MUTATE: Final = "mutate"
 CEL_GENERATE: Final = "cel-generate"
@@ -109,17 +108,6 @@ class UpdateRequest:
     def trigger(self) -> Mapping[str, str]:
         """The object that caused the work."""
         return self.work[0].trigger if self.work else {}
-
-
-def reference(obj: Mapping[str, Json]) -> dict[str, str]:
-    """Return the reference to an object as requests hold it."""
-    metadata = obj.get("metadata") or {}
-    named = {
-        "apiVersion": obj.get("apiVersion"),
-        "kind": obj.get("kind"),
-        **{key: metadata.get(key) for key in _IDENTITY[2:]},
-    }
-    return {key: str(value) for key, value in named.items() if value}
 
 
 def document(update: UpdateRequest, namespace: str) -> Object:

@@ -19,6 +19,8 @@ from engine.digest import word_of
 from engine.lang import rfc3339
 from engine.lang.gotext import compact_json
 
+from .audit import mac_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -140,12 +142,6 @@ def use_document(
 def labels_of(user: str, policy: str) -> dict[str, str]:
     """Return the labels by which the uses of a user's codes for a policy are found; names of users are no labels."""
     return {USER: word_of(user, _LABEL), POLICY: word_of(policy, _LABEL)}
-
-
-def mac_of(name: str, spec: Object, key: bytes) -> str:
-    """Return the MAC of a use: over its name and everything in its spec but the MAC itself."""
-    content = {field: value for field, value in spec.items() if field != "mac"}
-    return hmac.digest(key, f"{name}\n{compact_json(content)}".encode(), "sha256").hex()
 
 
 def state_of(live: Object | None) -> str:

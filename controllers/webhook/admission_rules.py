@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.runtime.resources import ANY, NAMESPACED, Place, resources_of
+from controllers.kube.discovery import ANY, NAMESPACED, Place, resources_of
 from controllers.store.cel_policies import is_of_cel, webhook_rules
 from engine import vocabulary
 from engine.match import parse_kind

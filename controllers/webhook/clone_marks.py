@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube.accounts import Job
-from controllers.runtime.bounded_evaluation import PROCESS
+from controllers.runtime.evaluating import PROCESS
 from engine.errors import EngineError
 from engine.parse import parse_policy
 from engine.vocabulary import LABELS_SOURCES

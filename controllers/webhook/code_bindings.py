@@ -19,7 +19,7 @@ from .recent import Recent
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Iterable, Mapping, Sequence
 
-    from controllers.kube.informers import Informers
+    from controllers.kube.reflector import Informers
     from controllers.kube.store import Store
     from controllers.runtime.cluster_cache import ClusterCache
     from controllers.runtime.policy_cache import Snapshot

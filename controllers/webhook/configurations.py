@@ -10,8 +10,8 @@ import hashlib
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
+from controllers.kube.discovery import ANY
 from controllers.manifests.deploy import NO_ENFORCER
-from controllers.runtime.resources import ANY
 from controllers.runtime.webhook_routes import FAIL, IGNORE, WebhookRoute, WebhookRoutes
 from controllers.store.policies import match_conditions, timeout_of
 from engine import vocabulary

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from controllers.runtime.evaluating import Resolver, evaluate_with
 from controllers.runtime.tracing import traced
-from controllers.store import grants
+from controllers.store import grants, used_grants
 from controllers.store.uses import CodeUseRecord, use_key
 from engine.errors import EngineError
 from engine.evaluate import Inputs, PolicySet
@@ -96,7 +96,7 @@ class GrantUsage:
         self._existing = existing or ExistingViolations(client, clock)
         self._live = Live(client, cache.discovery)
         self._uses = grants.GrantUses(client, namespace, use_key(key))
-        self._tally = grants.Tally(counting or client)
+        self._tally = used_grants.Tally(counting or client)
         self._counted = asyncio.Event()
         self._counted_changes: dict[tuple[str, ...], None] = {}
 
@@ -126,7 +126,7 @@ class GrantUsage:
     ) -> UsedGrants:
         """Return what the grants among the exceptions of some results make of them."""
         granted = self._cache.policies.snapshot.granted
-        covered = grants.excused(granted, results)
+        covered = used_grants.excused(granted, results)
         if not covered:
             return UsedGrants(results)
         async with asyncio.timeout(budget):
@@ -134,7 +134,7 @@ class GrantUsage:
             refused = blocking(asked.route, asked.review, without)
             plan = _Plan()
             for result in refused:
-                await self._choose(asked, result, covered.get(grants.rule_of(result)), plan)
+                await self._choose(asked, result, covered.get(used_grants.rule_of(result)), plan)
             if plan.spent:
                 results = await self._without(asked, results, plan.spent, budget)
         return UsedGrants(results, tuple(plan.needs.values()), tuple(plan.used.values()), frozenset(plan.spent))  # fmt: skip
@@ -177,7 +177,9 @@ class GrantUsage:
         What cannot be found out counts nothing: the request passes either way.
         """
         granted = self._cache.policies.snapshot.granted
-        covered = grants.excused(granted, (one for one in results if one.type is RuleType.MUTATION))
+        covered = used_grants.excused(
+            granted, (one for one in results if one.type is RuleType.MUTATION)
+        )
         if ruling.denial or asked.review.dry_run or not covered:
             return ruling
         concerned = {identity for identity, _ in covered}
@@ -191,7 +193,7 @@ class GrantUsage:
         except (TimeoutError, EngineError) as error:
             _log.warning("uses of grants could not be counted: %s", type(error).__name__)
             return ruling
-        used = grants.kept_from_working(covered, found.results)
+        used = used_grants.kept_from_working(covered, found.results)
         self._count(asked, used, self._clock.now())
         if not used:
             return ruling
@@ -273,7 +275,7 @@ class GrantUsage:
         concerned = {
             one.identity
             for one in results
-            if any(key in spent for key in grants.exceptions_of(one))
+            if any(key in spent for key in used_grants.exceptions_of(one))
         }
         policies = tuple(
             one for one in asked.route.blocking.policies if one.policy.identity in concerned

@@ -114,11 +114,7 @@ class IssuedCodes:
 
 
 def _fits(
-    obj: Mapping[str, Any],
-    code: str,
-    review: Review,
-    request: Mapping[str, Any],
-    claim: CodeBinding,
+    obj: Object, code: str, review: Review, request: Mapping[str, Any], claim: CodeBinding
 ) -> bool:
     """Tell whether an issued code is for this user, policy, rules and object."""
     spec, status = obj.get("spec") or {}, obj.get("status") or {}

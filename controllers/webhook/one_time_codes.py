@@ -25,7 +25,7 @@ from engine.vocabulary import SERVICE_ACCOUNT
 
 from . import code_bindings
 from .approvals import Approvals
-from .audit_recorder import ReuseRecorder
+from .audit_events import ReuseRecorder
 from .caller import is_proven
 from .code_offers import CodeOffers, ways_out
 from .code_ways import Ways
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from controllers.kube import Client, Clock
-    from controllers.kube.informers import Informers
+    from controllers.kube.reflector import Informers
     from controllers.runtime.cluster_cache import ClusterCache
     from engine.grants import GrantPolicy
     from engine.model import Review, RuleResult

@@ -29,7 +29,7 @@ from .tls import authorities_in
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from controllers.kube.informers import Informers
+    from controllers.kube.reflector import Informers
     from controllers.kube.store import Change
     from controllers.runtime.options import Options
     from engine.model import Object

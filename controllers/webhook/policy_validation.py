@@ -17,9 +17,8 @@ from controllers.kube import Client, Clock, Invalid, KubeError
 from controllers.kube.accounts import Job
 from controllers.kube.clock import SystemClock
 from controllers.kube.kinds import VALIDATING_WEBHOOKS
-from controllers.runtime.bounded_evaluation import PROCESS
-from controllers.store.exceptions import read_cel_exception
-from controllers.store.policies import is_cel, match_conditions, read_policy
+from controllers.runtime.evaluating import PROCESS
+from controllers.store.policies import is_cel, match_conditions, read_cel_exception, read_policy
 from engine import lint, vocabulary
 from engine.cleanup import ttl
 from engine.cleanup.plan import names_of
@@ -38,9 +37,18 @@ from .author_needs import needs_of_author, needs_of_cleanup_author
 from .author_rights import AuthorRights, Written
 from .configurations import condition_probe
 from .grants import check_granted, check_maker, ended
-from .rights import Need, may_give, missing_verbs, needs_of_cleanup, needs_of_policy, target_kinds
 from .schemas import cel_policy_warnings, type_warnings
-from .scopes import cleanup_findings, cluster_findings, resource_findings
+from .scopes import (
+    Need,
+    cleanup_findings,
+    cluster_findings,
+    may_give,
+    missing_verbs,
+    needs_of_cleanup,
+    needs_of_policy,
+    resource_findings,
+    target_kinds,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
@@ -89,10 +97,6 @@ class Refused(EngineError):  # noqa: N818 - it names the verdict
     warnings: tuple[str, ...] = ()
 
 
-def _nobodys(_user: str) -> Collection[Job]:
-    return ()
-
-
 class PolicyValidator:
     """Decides on objects of our own kinds. Each method answers one path: rest of the path, body and seconds in, answer out."""
 
@@ -105,7 +109,7 @@ class PolicyValidator:
         cleanup: Client | None = None,
         user: str = "",
         clock: Clock | None = None,
-        jobs_of: Callable[[str], Collection[Job]] = _nobodys,
+        jobs_of: Callable[[str], Collection[Job]] = lambda _: (),
     ) -> None:
         """Make a validator; `background` (whose name is `user`) and `cleanup` are who will carry out policies, else `client`.
 
@@ -327,16 +331,12 @@ def _read_cel(asked: ReviewContext) -> tuple[Policy, list[str]]:
         return policy, [str(one) for one in findings if one.severity == "warning"]
     errors = list(dict.fromkeys(str(one) for one in findings if one.severity == "error"))
     if errors:
-        raise _refused_for(errors)
+        # upstream's refusal names each error and warns of it, too (row CP-31)
+        refused = Refused(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
+        refused.warnings = tuple(errors)
+        raise refused
     compile_cel_policy(policy)
     return policy, _passed(findings)
-
-
-def _refused_for(errors: list[str]) -> Refused:
-    """Return the refusal of a policy written in CEL, which names each error and warns of it, too (row CP-31)."""
-    refused = Refused(errors[0] if len(errors) == 1 else f"[{', '.join(errors)}]")
-    refused.warnings = tuple(errors)
-    return refused
 
 
 def _read_exception(asked: ReviewContext) -> tuple[datetime | None, list[str]]:

@@ -17,9 +17,14 @@ from typing import TYPE_CHECKING
 from controllers.kube import Client, Clock, KubeError, NotFound
 from controllers.kube.kinds import NAMESPACES
 from controllers.lookups.room import Overloaded, Room
-from controllers.runtime.bounded_evaluation import PROCESS, BoundedEvaluator, tenant_of
 from controllers.runtime.entropy import seed_of
-from controllers.runtime.evaluating import Resolver, evaluate_with
+from controllers.runtime.evaluating import (
+    PROCESS,
+    BoundedEvaluator,
+    Resolver,
+    evaluate_with,
+    tenant_of,
+)
 from controllers.runtime.sink import NoSink, Sink, Stage, Trigger, Verdict
 from controllers.runtime.tracing import traced
 from controllers.runtime.webhook_routes import FAIL, WebhookRoute, failure_policy_of
@@ -33,10 +38,11 @@ from engine.record import filled, replace
 from . import envelope
 from .bodies import size_of_current
 from .caller import is_proven
-from .counting import Counting, Sample, Timing
+from .counting import Counting
 from .existing import ExistingViolations
 from .grant_usage import GrantUsage, UsageContext, UsedGrants
 from .sorts import NO_LABELS, Sorts
+from .timing import Sample, Timing
 from .triggers import triggers_of
 from .verdicts import Ruling, reported, rule_on_mutation, rule_on_validation
 

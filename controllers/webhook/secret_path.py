@@ -69,12 +69,12 @@ class Shared:
         made = {
             "current": base64.b64encode(self.current).decode(),
             "previous": base64.b64encode(self.previous).decode(),
-            "rotatedAt": _text(self.rotated_at),
-            "writtenAt": _text(self.written_at),
+            "rotatedAt": self.rotated_at.isoformat() if self.rotated_at else "",
+            "writtenAt": self.written_at.isoformat() if self.written_at else "",
             "wasWritten": self.was_written,
             "authority": base64.b64encode(self.authority).decode(),
             "names": list(self.names),
-            "certifiedAt": _text(self.certified_at),
+            "certifiedAt": self.certified_at.isoformat() if self.certified_at else "",
         }
         return base64.b64encode(orjson.dumps(made)).decode()
 
@@ -115,15 +115,13 @@ class Paths:
 
     def take(self, shared: Shared) -> None:
         """Accept the paths of now, and those before until the configurations have followed."""
-        with_previous = bool(shared.previous)
+        seeds = (False, True) if shared.previous else (False,)
         self._good = {
-            place: tuple(
-                shared.prefix(place, previous=is_old).encode()
-                for is_old in ((False, True) if with_previous else (False,))
-            )
+            place: tuple(shared.prefix(place, previous=is_old).encode() for is_old in seeds)
             for place in PLACES
         }
-        self._ends = shared.written_at + OVERLAP if with_previous and shared.written_at else None
+        written = shared.written_at
+        self._ends = written + OVERLAP if shared.previous and written else None
         self._certificate_from = shared.certified_at if shared.was_written else None
         self.are_known = shared.was_written
 
@@ -145,10 +143,6 @@ class Paths:
         """Tell whether connections without a certificate may still end what they began, just after one became known."""
         began = self._certificate_from
         return began is not None and self._now() < began + OVERLAP
-
-
-def _text(at: datetime | None) -> str:
-    return at.isoformat() if at is not None else ""
 
 
 def _bytes(made: Mapping[str, Any], name: str) -> bytes:

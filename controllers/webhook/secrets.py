@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from controllers.kube.informers import Informers
+    from controllers.kube.reflector import Informers
     from controllers.kube.store import Change
     from engine.model import Object
 

@@ -17,7 +17,7 @@ from controllers.manifests.deploy import SERVICE
 from controllers.runtime.webhook_routes import stage_at
 from engine.model.kinds import CEL_KINDS, PolicyKind
 
-from .audit_recorder import AuditRecorder
+from .audit_events import AuditRecorder
 from .caller import Callers
 from .clone_marks import CloneMarks
 from .existing import ExistingViolations

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from engine.evaluate import PolicySet
     from engine.model import UserInfo
 
-    from .counting import Passed, Timing, Usual
+    from .counting import Usual
+    from .timing import Passed, Timing
 
 NO_LABELS: Final[Mapping[str, str]] = {}
 _MOST, _LONGEST = 4096, 4096

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from controllers.store.audit_notes import BROUGHT_BY
+from controllers.store.audit import BROUGHT_BY
 from engine import vocabulary
 from engine.fields import items, part, word
 from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape

@@ -99,7 +99,7 @@ class Planner:
 
     async def of_policy(self, policy: Object) -> list[Planned]:
         """Return what the next run of a cleanup policy is about; raises EngineError."""
-        from controllers.loops.cleanup.candidates import candidates
+        from controllers.loops.rules import candidates
         from engine.cleanup.plan import plan
         from engine.cleanup.timed import is_deleting, read_timed
         from engine.evaluate import Inputs

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from controllers.kube.clock import Clock, ServerClock
 from controllers.kube.errors import KubeError, Unauthorized, Unreachable
-from controllers.kube.informers import Informers
 from controllers.kube.kinds import Kind
-from controllers.kube.reflector import Selection
+from controllers.kube.reflector import Informers, Selection
 
 from . import celkinds
 from .cache import ClusterCache, Problem, Trouble, key_of

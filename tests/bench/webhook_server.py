@@ -18,8 +18,8 @@ import orjson
 from aiohttp import web
 
 from controllers.kube import Discovery, SystemClock
-from controllers.kube.informers import Informers
 from controllers.kube.kinds import CEL_POLICIES, CLUSTER_POLICIES, NAMESPACES
+from controllers.kube.reflector import Informers
 from controllers.runtime import logs
 from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.metrics import Metrics

@@ -15,7 +15,7 @@ import time
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from controllers.manifests import hooks
+from controllers import installation
 from controllers.manifests.crds import definitions
 from controllers.manifests.deploy import NAME, SELECTOR
 from tests.packaging import chart, helm
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .server.processes import Process
     from .tiers import Tier
 
-HOOKS = {one.name for one in (hooks.leaving(), hooks.bringing_kinds())}
+HOOKS = {one.name for one in (installation.leaving(), installation.bringing_kinds())}
 _RUNNING = "replica-of-the-test"
 _KINDS = "customresourcedefinition.apiextensions.k8s.io"
 _BAD = {

@@ -14,8 +14,7 @@ import urllib.parse
 import urllib.request
 from typing import TYPE_CHECKING, Any
 
-from controllers.manifests.alerts import ALERTS
-from controllers.manifests.dashboard import PANELS
+from controllers.manifests.monitoring import ALERTS, PANELS
 
 from . import engine, tiers
 from .load import Load, pod
@@ -152,7 +151,7 @@ def _check_rules(port: int) -> None:
 
 
 def _check_queries(port: int) -> None:
-    queries = [query for panel in PANELS for query, _ in panel.queries]
+    queries = [query for panel in PANELS for query in panel.queries.values()]
     shown = sum(bool(_asked(port, "query", query=query)["result"]) for query in queries)
     print(f"        {len(queries)} queries of the dashboard are understood, {shown} show something")
 
@@ -163,7 +162,7 @@ def _silent(port: int) -> str:
     silent = (
         name
         for name in _SEEN
-        for query, _ in panels[name].queries
+        for query in panels[name].queries.values()
         if not _asked(port, "query", query=query)["result"]
     )
     return ", ".join(silent)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from controllers.lookups.registry.signatures import layer_of_bundle
+from controllers.lookups.registry.images import layer_of_bundle
 from engine.errors import DocumentError, EvaluationError
 from engine.lang.pattern.compiled import check_depth
 from engine.manifests import Trust, compile_manifests

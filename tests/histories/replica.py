@@ -11,8 +11,8 @@ from unittest.mock import patch
 
 from controllers.kube import KubeError, Unreachable
 from controllers.kube.accounts import Job
-from controllers.kube.informers import Informers
 from controllers.kube.lease import Election
+from controllers.kube.reflector import Informers
 from controllers.loops.process import _own_kinds
 from controllers.runtime.options import Options
 from controllers.runtime.watching import Watches

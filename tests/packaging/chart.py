@@ -13,7 +13,8 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from controllers.manifests import alerts, dashboard, hooks
+from controllers import installation
+from controllers.manifests import monitoring
 from controllers.manifests.bundle import installed, marked
 from controllers.manifests.choice import Choice, words_of
 from controllers.manifests.crds import definitions
@@ -81,8 +82,8 @@ def made() -> dict[str, str]:
         "controllers.yaml": _MADE + write_all(installed(Choice(with_kinds=False))),
     }
     watching = {
-        "monitoring/rules.yaml": _MADE + write(alerts.rules()),
-        "monitoring/dashboard.json": json.dumps(dashboard.dashboard(), indent=2) + "\n",
+        "monitoring/rules.yaml": _MADE + write(monitoring.alert_rules()),
+        "monitoring/dashboard.json": json.dumps(monitoring.dashboard(), indent=2) + "\n",
     }
     return {**{f"{CHART}/{name}": text for name, text in chart.items()}, **base, **watching}
 
@@ -145,7 +146,7 @@ def _templates() -> dict[str, str]:
     for text in templates(lambda choice: installed(replace(choice, with_kinds=False))):
         parts.setdefault(_file_of(text), []).append(text)
     leaving = templates(_leaving, with_kinds=(False, ".Values.removeKinds"))
-    bringing = templates(lambda choice: _hook(hooks.bringing_kinds(), choice))
+    bringing = templates(lambda choice: _hook(installation.bringing_kinds(), choice))
     whole = {name: "".join(texts) for name, texts in parts.items()}
     whole["hook-leave"] = "".join(leaving)
     whole["hook-kinds"] = "{{- if .Values.bringKinds }}\n" + "".join(bringing) + "{{- end }}\n"
@@ -153,11 +154,11 @@ def _templates() -> dict[str, str]:
 
 
 def _leaving(choice: Choice) -> list[Any]:
-    return _hook(hooks.leaving(choice), choice)
+    return _hook(installation.leaving(choice), choice)
 
 
-def _hook(hook: hooks.Hook, choice: Choice) -> list[Any]:
-    return [marked(one) for one in hooks.objects_of(hook, choice)]
+def _hook(hook: installation.Hook, choice: Choice) -> list[Any]:
+    return [marked(one) for one in installation.objects_of(hook, choice)]
 
 
 def _file_of(text: str) -> str:

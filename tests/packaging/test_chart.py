@@ -12,7 +12,7 @@ from dataclasses import fields
 import pytest
 import yaml
 
-from controllers.manifests import hooks
+from controllers import installation
 from controllers.manifests.bundle import installed
 from controllers.manifests.choice import Choice
 from kubectl_kpolicy.entry import main
@@ -150,13 +150,17 @@ def test_kustomize_and_install_give_the_same_objects():
 
 
 def test_hooks_may_do_only_what_they_name():
-    for hook in (hooks.leaving(), hooks.leaving(Choice(with_kinds=False)), hooks.bringing_kinds()):
+    for hook in (
+        installation.leaving(),
+        installation.leaving(Choice(with_kinds=False)),
+        installation.bringing_kinds(),
+    ):
         for rule in (*hook.rules, *hook.own_rules):
             assert "*" not in (*rule["apiGroups"], *rule["resources"], *rule["verbs"])
             assert not {"escalate", "bind", "impersonate", "deletecollection"} & set(rule["verbs"])
             assert rule.get("resourceNames") or set(rule["verbs"]) <= {"create", "list"}
     brought = {one["kind"] for one in installed(Choice(with_kinds=False))}
-    deleted = {name for one in hooks.leaving(Choice(with_kinds=False)).rules for name in one["resources"]}  # fmt: skip
+    deleted = {name for one in installation.leaving(Choice(with_kinds=False)).rules for name in one["resources"]}  # fmt: skip
     assert deleted & {f"{kind.lower()}s" for kind in brought} == {"clusterrolebindings"}
 
 

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING
 
 from controllers.kube.kinds import POLICY_EXCEPTIONS
 from controllers.kube.workqueue import WorkQueue
-from controllers.loops.counting import counted
+from controllers.loops.announcing import delete
+from controllers.loops.following import LONGEST_SLEEP, Following, counted, logged
 from controllers.store.events import about_exception
-from controllers.store.exceptions import exception_key
-from controllers.store.policies import is_cel
-from engine.errors import EngineError
+from controllers.store.policies import exception_key, is_cel
 from engine.exceptions import NEVER_VALID
-
-from .deleting import LONGEST_SLEEP, delete
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -40,15 +37,13 @@ class ExceptionSweep:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        listeners = self._context.cache.on_change
-        listeners.append(self._changed)
-        for key in self._context.snapshot.exceptions_by_key:
-            self.queue.add(key)
         work = counted(self._context.metrics, "exceptions", self.queue, self._look)
-        try:
-            await self.queue.run(work, on_error=_failed)
-        finally:
-            listeners.remove(self._changed)
+        failed = logged(_log, lambda key: f"exception {key} is over but still there")
+        async with Following(self._context.informers) as following:
+            following.listen(self._context.cache.on_change, self._changed)
+            for key in self._context.snapshot.exceptions_by_key:
+                self.queue.add(key)
+            await self.queue.run(work, on_error=failed)
 
     def _changed(self, change: Change) -> None:
         if change.kind.plural == POLICY_EXCEPTIONS.plural:
@@ -86,10 +81,3 @@ class ExceptionSweep:
         if not is_cel(exception.raw):
             return POLICY_EXCEPTIONS
         return await self._context.kind_of_object(exception.raw)
-
-
-def _failed(key: str, error: Exception) -> None:
-    if isinstance(error, EngineError):
-        _log.warning("exception %s is over but still there: %s", key, error.message)
-    else:
-        _log.error("exception %s", key, exc_info=error)

@@ -12,12 +12,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube import Conflict, Forbidden, Kind, NotFound
-from controllers.kube.kinds import CEL_EXCEPTIONS, CLEANUP_POLICIES, CLUSTER_CLEANUP_POLICIES
+from controllers.kube.kinds import (
+    CEL_EXCEPTIONS,
+    CLEANUP_POLICIES,
+    CLUSTER_CLEANUP_POLICIES,
+    object_reference,
+)
 from controllers.kube.workqueue import WorkQueue
-from controllers.loops.announcing import announce
-from controllers.loops.counting import counted
-from controllers.runtime.bounded_evaluation import PROCESS
-from controllers.store.events import about_object, cleaned_up
+from controllers.loops.announcing import announce, delete
+from controllers.loops.following import LONGEST_SLEEP, Following, counted, logged
+from controllers.loops.rules import candidates
+from controllers.runtime.evaluating import PROCESS
+from controllers.store.events import cleaned_up
 from engine.cleanup.holds import HoldState, hold_on_run, takes_place
 from engine.cleanup.plan import Cleanup, Plan, names_of, plan, run_of
 from engine.cleanup.timed import is_deleting, read_timed
@@ -25,11 +31,8 @@ from engine.errors import EngineError
 from engine.evaluate.asking import conclude_later
 from engine.lang import rfc3339
 
-from .candidates import candidates
-from .deleting import LONGEST_SLEEP, delete
-
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator
     from datetime import datetime
 
     from controllers.kube.store import Change, Store
@@ -61,24 +64,18 @@ class CleanupLoop:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        informers = self._context.informers
-        stores = {kind: informers.acquire(kind) for kind in self._kinds}
-        stops = [store.on_change(self._listener(kind)) for kind, store in stores.items()]
-        work = counted(self._context.metrics, "cleanup", self.queue, partial(self._look, stores))
-        try:
-            await self.queue.run(work, on_error=_failed)
-        finally:
-            for stop in stops:
-                stop()
-            for kind in self._kinds:
-                await informers.release(kind)
+        failed = logged(_log, lambda place: f"cleanup policy {'/'.join(place[1:])}")
+        async with Following(self._context.informers) as following:
+            stores = {
+                kind: following.kind(kind, partial(self._changed, kind)) for kind in self._kinds
+            }
+            look = partial(self._look, stores)
+            work = counted(self._context.metrics, "cleanup", self.queue, look)
+            await self.queue.run(work, on_error=failed)
 
-    def _listener(self, kind: Kind) -> Callable[[Change], None]:
-        def changed(change: Change) -> None:
-            if change.new is not None:
-                self.queue.add((kind, *change.key))
-
-        return changed
+    def _changed(self, kind: Kind, change: Change) -> None:
+        if change.new is not None:
+            self.queue.add((kind, *change.key))
 
     async def _look(self, stores: dict[Kind, Store], place: _Place) -> None:
         """Run a policy that is due, else come again when it is; raises EngineError, then it is tried again."""
@@ -89,7 +86,7 @@ class CleanupLoop:
             obj = await self._context.client.get(kind, name, namespace)
         except NotFound:
             return
-        obj = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+        obj = kind.typed(obj)
         if obj["metadata"].get("deletionTimestamp"):
             return
         if is_deleting(obj) and not self._knows_exceptions():
@@ -145,7 +142,7 @@ class CleanupLoop:
         """Yield what a policy means to delete of one kind, for some objects after the other."""
         context = self._context
         objects = [
-            {"apiVersion": kind.api_version, "kind": kind.kind, **item}
+            kind.typed(item)
             for chosen in [f"metadata.name={name}" for name in names_of(cleanup.policy)] or [""]
             for item in (
                 await context.client.list_all(kind, cleanup.policy.namespace, field_selector=chosen)
@@ -155,7 +152,8 @@ class CleanupLoop:
             namespace: await context.namespace_labels(namespace)
             for namespace in {str(one["metadata"].get("namespace") or "") for one in objects}
         }
-        tenant = _tenant_of(cleanup.policy)
+        # on whose account a policy is judged: its namespace's, or its own
+        tenant = cleanup.policy.namespace or f"policy {cleanup.policy.name}"
         # whoever else works in this process waits for some objects, never for all
         for number in range(0, len(objects), _AT_ONCE):
             asking = plan(
@@ -182,7 +180,7 @@ class CleanupLoop:
                 if decision.error is not None:
                     raise decision.error
                 if decision.goes and await delete(
-                    self._context, kind, target, about_object(obj), propagation=how
+                    self._context, kind, target, object_reference(obj), propagation=how
                 ):
                     self._count("deletedobjects", policy, target)
             except EngineError as error:
@@ -193,9 +191,9 @@ class CleanupLoop:
 
     def _refused(self, policy: CleanupPolicy, obj: Object, kind: Kind, error: Forbidden) -> None:
         """Say that objects of a kind stay for lack of rights; the run counts all the same (rows C-02, DP-04)."""
-        target = {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": {"name": str(kind)}}  # fmt: skip
+        target = kind.typed({"metadata": {"name": str(kind)}})
         self._count("errors", policy, target)
-        announce(self._context, [cleaned_up(about_object(obj), target, error.message)])
+        announce(self._context, [cleaned_up(object_reference(obj), target, error.message)])
 
     def _count(self, what: str, policy: CleanupPolicy, target: Object) -> None:
         """Count what became of an object, by upstream's figures of the policy's language (row DP-07)."""
@@ -222,15 +220,3 @@ class CleanupLoop:
             )
         except (NotFound, Conflict):
             return
-
-
-def _tenant_of(policy: CleanupPolicy) -> str:
-    """Return on whose account a policy is judged: its namespace's, or its own."""
-    return policy.namespace or f"policy {policy.name}"
-
-
-def _failed(place: _Place, error: Exception) -> None:
-    if isinstance(error, EngineError):
-        _log.warning("cleanup policy %s: %s", "/".join(place[1:]), error.message)
-    else:
-        _log.error("cleanup policy %s", "/".join(place[1:]), exc_info=error)

@@ -12,20 +12,19 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from controllers.kube import Client, Clock, Forbidden, Kind, KubeError
-from controllers.kube.kinds import SELF_SUBJECT_ACCESS_REVIEWS
+from controllers.kube import Forbidden, Kind, KubeError
+from controllers.kube.kinds import object_reference
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
-from controllers.loops.announcing import announce
-from controllers.loops.counting import counted
-from controllers.store.events import about_object, cleaned_up
+from controllers.loops.announcing import announce, delete
+from controllers.loops.following import LONGEST_SLEEP, counted, logged
+from controllers.loops.own_rights import OwnRights
+from controllers.store.events import cleaned_up
 from engine.cleanup.holds import hold_on_object
 from engine.cleanup.ttl import due_at, propagation
-from engine.errors import EngineError, EvaluationError
+from engine.errors import EvaluationError
 from engine.reach import Effect, Target, out_of_reach
 from engine.vocabulary import RIGHTS_FOR, TTL_LABEL
-
-from .deleting import LONGEST_SLEEP, delete
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -35,6 +34,9 @@ if TYPE_CHECKING:
     from engine.model import Object
 
 LABELLED = Selection(labels=TTL_LABEL, metadata_only=True)
+NEEDED = ("list", "watch", "delete")
+_REMEMBERED = 600.0
+"""Seconds for which an answer about our rights counts (row C-06)."""
 _Place = tuple["Kind", str, str]
 _NO_RIGHT = (
     "no right to delete this kind was given for clean-ups; a ClusterRole with the label"
@@ -49,15 +51,18 @@ class TtlLoop:
     def __init__(self, context: LoopContext) -> None:
         self._context = context
         self.queue: WorkQueue[_Place] = WorkQueue(clock=context.clock, least=1.0, most=600.0)
-        self.rights = Rights(context.client, context.clock)
+        # INVARIANT: they are those of the account of clean-ups, because what any other of ours may delete must not be for anybody
+        # who may write a label.
+        self.rights = OwnRights(context.client, context.clock, _REMEMBERED)
         self._watched: dict[Kind, tuple[Store, Callable[[], None]]] = {}
 
     async def run(self) -> None:
         """Work until cancelled."""
         work = counted(self._context.metrics, "ttl", self.queue, self._look)
+        failed = logged(_log, lambda place: f"{place[0]} {'/'.join(place[1:])} is due but still there")  # fmt: skip
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self.queue.run(work, workers=2, on_error=_failed))
+                group.create_task(self.queue.run(work, workers=2, on_error=failed))
                 group.create_task(self._follow())
         finally:
             for kind in list(self._watched):
@@ -84,15 +89,20 @@ class TtlLoop:
                 wanted.setdefault((kind.group, kind.plural), kind)
         for kind in [one for one in self._watched if one not in wanted.values()]:
             await self._release(kind)
-            self.rights.forget(kind)
+            self.rights.forget(kind.group, kind.plural)
         for kind in wanted.values():
-            missing = await self.rights.missing(kind)
+            missing = await self._missing(kind)
             may_watch = "list" not in missing and "watch" not in missing
             if may_watch and kind not in self._watched:
                 store = self._context.informers.acquire(kind, LABELLED)
                 self._watched[kind] = (store, store.on_change(partial(self._changed, kind)))
             elif not may_watch and kind in self._watched:
                 await self._release(kind)
+
+    async def _missing(self, kind: Kind) -> list[str]:
+        """Return the verbs that we may not use everywhere on a kind; raises KubeError."""
+        rights = [(verb, kind.group, kind.version, kind.plural) for verb in NEEDED]
+        return [right[0] for right in rights if await self.rights.refusal(right) is not None]
 
     async def _release(self, kind: Kind) -> None:
         _, stop = self._watched.pop(kind)
@@ -128,7 +138,7 @@ class TtlLoop:
         labels = (kind.group, kind.version, kind.plural, place[1] or "-")
         if out_of_reach(Effect.EXPIRE, _target(kind, obj)):
             return
-        shown = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+        shown = kind.typed(obj)
         metrics, says_failure = self._context.metrics, not self.queue.failures(place)
         try:
             await self._check_right(kind, shown, says_failure=says_failure)
@@ -136,14 +146,14 @@ class TtlLoop:
                 self._context,
                 kind,
                 obj,
-                about_object(shown),
+                object_reference(shown),
                 propagation=propagation(obj),
                 says_failure=says_failure,
             ):
                 metrics.count("kyverno_ttl_controller_deletedobjects", labels)
         except Forbidden:
             metrics.count("kyverno_ttl_controller_errors", labels)
-            self.rights.forget(kind)
+            self.rights.forget(kind.group, kind.plural)
             raise
         except KubeError:
             metrics.count("kyverno_ttl_controller_errors", labels)
@@ -151,10 +161,10 @@ class TtlLoop:
 
     async def _check_right(self, kind: Kind, obj: Object, *, says_failure: bool) -> None:
         """Raise Forbidden where nobody gave the right to delete a kind for clean-ups; an Event says so first."""
-        if "delete" not in await self.rights.missing(kind):
+        if "delete" not in await self._missing(kind):
             return
         if says_failure:
-            announce(self._context, [cleaned_up(about_object(obj), obj, _NO_RIGHT)])
+            announce(self._context, [cleaned_up(object_reference(obj), obj, _NO_RIGHT)])
         raise Forbidden(_NO_RIGHT, status=403)
 
 
@@ -162,61 +172,3 @@ def _target(kind: Kind, obj: Object) -> Target:
     metadata = obj["metadata"]
     namespace, name = str(metadata.get("namespace") or ""), str(metadata["name"])
     return Target(kind.group, kind.kind, kind.namespaced, namespace, name, (obj,))
-
-
-def _failed(place: _Place, error: Exception) -> None:
-    if isinstance(error, EngineError):
-        _log.warning("%s %s is due but still there: %s", place[0], "/".join(place[1:]), error.message)  # fmt: skip
-    else:
-        _log.error("%s %s", place[0], "/".join(place[1:]), exc_info=error)
-
-
-# What we may do with each kind, asked of the API server and remembered for a while (row C-06).
-#
-# Missing rights are no error of an object but have to be seen: the TTL loop shows them as a figure.
-
-NEEDED = ("list", "watch", "delete")
-_REMEMBERED = 600.0
-
-
-class Rights:
-    """Answers to "may we"; a yes and a no are remembered for ten minutes, no answer is not.
-
-    INVARIANT: `client` speaks as the account of clean-ups, because what any other of ours may delete must not be for anybody
-    who may write a label.
-    """
-
-    def __init__(self, client: Client, clock: Clock) -> None:
-        self._client = client
-        self._clock = clock
-        self._known: dict[tuple[Kind, str], tuple[bool, float]] = {}
-
-    async def missing(self, kind: Kind) -> tuple[str, ...]:
-        """Return the verbs of NEEDED that we may not use everywhere on a kind; raises KubeError."""
-        return tuple([verb for verb in NEEDED if not await self._may(kind, verb)])
-
-    def all_missing(self) -> Iterator[tuple[Kind, str]]:
-        """Yield what is known to be missing."""
-        yield from (place for place, (allowed, _) in self._known.items() if not allowed)
-
-    def forget(self, kind: Kind) -> None:
-        """Forget what is known of a kind, because an answer turned out to be wrong or the kind is gone."""
-        for verb in NEEDED:
-            self._known.pop((kind, verb), None)
-
-    async def _may(self, kind: Kind, verb: str) -> bool:
-        known = self._known.get((kind, verb))
-        now = self._clock.monotonic()
-        if known is not None and now - known[1] < _REMEMBERED:
-            return known[0]
-        resource = {"group": kind.group, "resource": kind.plural, "version": kind.version, "verb": verb}  # fmt: skip
-        try:
-            answer = await self._client.review(
-                SELF_SUBJECT_ACCESS_REVIEWS, {"resourceAttributes": resource}
-            )
-        except KubeError:
-            if known is not None:
-                return known[0]
-            raise
-        self._known[kind, verb] = (answer.get("allowed") is True, now)
-        return self._known[kind, verb][0]

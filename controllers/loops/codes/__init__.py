@@ -1,7 +1,6 @@
 """Keeps one-time codes: what became of each use, the state of codes that people issued, their keys, and what is forgotten."""
 
 from .confirming import CodeLoop
-from .pruning import PruneLoop
-from .rotating import RotationLoop
+from .upkeep import PruneLoop, RotationLoop
 
 __all__ = ["CodeLoop", "PruneLoop", "RotationLoop"]

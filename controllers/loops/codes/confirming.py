@@ -12,14 +12,15 @@ from __future__ import annotations
 import asyncio
 import logging
 from datetime import datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import Forbidden, KubeError, NotFound
+from controllers.kube import Forbidden, NotFound
 from controllers.kube.kinds import CODE_USES, ONE_TIME_CODES
 from controllers.kube.reflector import Selection
 from controllers.kube.store import trimmed
 from controllers.kube.workqueue import WorkQueue
-from controllers.loops.counting import counted
+from controllers.loops.following import Following, counted, logged
 from controllers.loops.notices import Notices
 from controllers.store.grants import GRANT_UID
 from controllers.store.uses import UNPROVEN, state_of
@@ -91,29 +92,22 @@ class CodeLoop:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        informers = self._context.informers
-        stops = []
-        for kind in (CODE_USES, ONE_TIME_CODES):
-            kept = remembered if kind is CODE_USES else None
-            store = self._stores[kind.plural] = informers.acquire(kind, self._selection, reduce=kept)  # fmt: skip
-            stops.append(store.on_change(self._noting(kind.plural)))
         work = counted(self._context.metrics, "codes", self.queue, self._look)
-        try:
-            await self.queue.run(work, on_error=_failed)
-        finally:
-            for stop in stops:
-                stop()
-            for name in [*self._sightings]:
-                self._look_no_more(name)
+        async with Following(self._context.informers) as following:
             for kind in (CODE_USES, ONE_TIME_CODES):
-                await informers.release(kind, self._selection)
+                kept = remembered if kind is CODE_USES else None
+                noted = partial(self._noted, kind.plural)
+                store = following.kind(kind, noted, self._selection, reduce=kept)
+                self._stores[kind.plural] = store
+            try:
+                await self.queue.run(work, on_error=logged(_log, "/".join))
+            finally:
+                for name in [*self._sightings]:
+                    self._look_no_more(name)
 
-    def _noting(self, plural: str) -> Any:
-        def changed(change: Change) -> None:
-            if change.new is not None:
-                self.queue.add((plural, change.key[1]))
-
-        return changed
+    def _noted(self, plural: str, change: Change) -> None:
+        if change.new is not None:
+            self.queue.add((plural, change.key[1]))
 
     async def _look(self, place: tuple[str, str]) -> None:
         """Bring one object up to now; raises KubeError, then it is tried again."""
@@ -210,19 +204,10 @@ class CodeLoop:
         if now < due:
             self.queue.add_after(place, _LOOK_AGAIN)
         elif spec.get("grant"):
-            await self._give_back(use)
+            await self._context.drop(CODE_USES, use)
         else:
             await self._write_use(place[1], NOT_PERSISTED, "its request was never seen", now)
         return False
-
-    async def _give_back(self, use: Object) -> None:
-        metadata = use["metadata"]
-        try:
-            await self._context.client.delete(
-                CODE_USES, str(metadata["name"]), self._context.namespace, uid=str(metadata.get("uid") or "")
-            )  # fmt: skip
-        except NotFound:
-            return
 
     def _tell(self, reason: str, entry: Mapping[str, Any]) -> None:
         """Tell people of what was issued or used, on the object that it is about; never a code."""
@@ -296,13 +281,6 @@ def _state(obj: Object) -> str:
     return str((obj.get("status") or {}).get("state") or "")
 
 
-def _failed(place: tuple[str, str], error: Exception) -> None:
-    if isinstance(error, KubeError):
-        _log.warning("%s: %s", "/".join(place), error.message)
-    else:
-        _log.error("%s", "/".join(place), exc_info=error)
-
-
 # What the audit trail says about codes: who issued one to whom for what, who used it, what came of that. Never a code.
 
 CONTROLLER = "kpolicy"
@@ -318,7 +296,9 @@ def issue_record(code: Object) -> dict[str, Any]:
 def void_record(code: Object, now: datetime) -> dict[str, Any]:
     """Return the record of a code that somebody made void."""
     status = code.get("status") or {}
-    return _record(code, "void", str(status.get("voidedBy") or CONTROLLER), _text(now), "ok", "")
+    return _record(
+        code, "void", str(status.get("voidedBy") or CONTROLLER), rfc3339.write(now), "ok", ""
+    )
 
 
 def use_record(use: Object) -> dict[str, Any]:
@@ -335,7 +315,7 @@ def use_record(use: Object) -> dict[str, Any]:
 def outcome_record(use: Object, state: str, now: datetime) -> dict[str, Any]:
     """Return the record of what became of a use."""
     result = "ok" if state == "Confirmed" else "failed"
-    return _record(use, "confirm", CONTROLLER, _text(now), result, state)
+    return _record(use, "confirm", CONTROLLER, rfc3339.write(now), result, state)
 
 
 def _record(obj: Object, verb: str, actor: str, at: str, result: str, reason: str) -> dict[str, Any]:  # fmt: skip
@@ -356,7 +336,3 @@ def _record(obj: Object, verb: str, actor: str, at: str, result: str, reason: st
 def _for(spec: Object) -> str:
     reason = str(spec.get("reason") or "")
     return f"for {spec.get('user')}" + (f": {reason}" if reason else "")
-
-
-def _text(at: datetime) -> str:
-    return rfc3339.write(at)

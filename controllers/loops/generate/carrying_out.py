@@ -19,10 +19,8 @@ from engine.errors import EngineError, EvaluationError
 from engine.generate.labels import SOURCE_NAMESPACE, SOURCE_UID, labelled, labels_sources
 from engine.model import Object, Review, RuleResult, RuleType, Status
 
-from .content import is_as_wanted, with_texts
-from .downstream import Downstreams, place_of
-from .failures import Failures
-from .memory import Memory
+from .downstream import Downstreams, is_as_wanted, place_of, with_texts
+from .memory import Failures, Memory
 from .origin import CLONE_SOURCE, Origin, is_copy
 
 if TYPE_CHECKING:
@@ -109,7 +107,8 @@ class Generator:
         trigger = await self.trigger(origin)
         if trigger is None:
             self.failures.clear(rule.policy, origin)
-            if rules.synchronizes(rule) and _follows_trigger(rule):
+            # what rules for deletions make is made when its trigger goes
+            if rules.synchronizes(rule) and not rules.names_delete(rule):
                 await self.downstreams.delete_except(rule, origin)
             return
         review = await self._context.review(trigger, rules.standing_operation(rule))
@@ -128,7 +127,7 @@ class Generator:
                 continue
             name, namespace = metadata["name"], metadata.get("namespace") or ""
             found = await self._context.client.get(kind, name, namespace)
-            return {"apiVersion": kind.api_version, "kind": kind.kind, **found}
+            return kind.typed(found)
         return None
 
     async def _without_result(
@@ -165,11 +164,6 @@ class Generator:
                     await client.patch(kind, metadata["name"], namespace, patch, content_type=MERGE)
         except KubeError:
             return
-
-
-def _follows_trigger(rule: CompiledRule) -> bool:
-    """Tell whether objects go with their trigger; those of rules for deletions are made when it goes."""
-    return not rules.names_delete(rule)
 
 
 def _stood(wanted: Object, seen: Sequence[Object]) -> bool:

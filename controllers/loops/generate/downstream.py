@@ -1,4 +1,4 @@
-"""Generated objects in the cluster: found by their labels, made, updated, deleted (rows U-02 to U-05)."""
+"""Generated objects in the cluster: found by their labels, compared, made, updated, deleted (rows U-02 to U-06)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from controllers.loops.rules import synchronizes, uses_apply
 from controllers.store.cel_policies import is_of_cel
 from engine.errors import EvaluationError
 from engine.generate.labels import SOURCE_NAMESPACE, SOURCE_UID
+from engine.lang.gotext import plain
 from engine.reach import Effect, out_of_reach, target_of
 
-from .content import is_as_wanted, replaced
 from .origin import POLICY_NAMESPACE, Origin, is_copy, is_of, made_by, origin_in
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from controllers.loops.context import LoopContext
     from engine.evaluate.rules import CompiledRule
-    from engine.model import Object
+    from engine.model import Json, Object
 
     from .memory import KindName, Memory
     from .memory import Place as RulePlace
@@ -202,3 +202,67 @@ def _check_place(rule: CompiledRule, wanted: Object) -> None:
 def _without_namespace(obj: Object) -> Object:
     metadata = {key: value for key, value in obj["metadata"].items() if key != "namespace"}
     return {**obj, "metadata": metadata}
+
+
+_NOT_CONTENT = frozenset({"metadata", "status"})
+
+
+def satisfies(existing: Json, wanted: Json) -> bool:
+    """Tell whether a value holds everything that is wanted: maps may hold more, lists not.
+
+    What the server or people add beside is left alone, so that defaults are not fought over (row U-06).
+    """
+    if isinstance(wanted, dict):
+        return isinstance(existing, dict) and all(
+            key in existing and satisfies(existing[key], value)
+            for key, value in wanted.items()
+            if value is not None
+        )
+    if isinstance(wanted, list):
+        return (
+            isinstance(existing, list)
+            and len(existing) == len(wanted)
+            and all(satisfies(*pair) for pair in zip(existing, wanted, strict=True))
+        )
+    return bool(existing == wanted)
+
+
+def is_as_wanted(existing: Object, wanted: Object, *, is_copy: bool) -> bool:
+    """Tell whether an object needs no update. A copy must equal its source, as what is gone there must go here."""
+    if not satisfies(_placed(existing), _placed(wanted)):
+        return False
+    if is_copy:
+        return _content(existing) == _content(wanted)
+    return satisfies(_content(existing), _content(wanted))
+
+
+def replaced(existing: Object, wanted: Object) -> Object:
+    """Return an object with the wanted content; labels and annotations of others stay."""
+    metadata = dict(existing.get("metadata") or {})
+    for name in ("labels", "annotations"):
+        more = (wanted.get("metadata") or {}).get(name)
+        if more:
+            metadata[name] = {**(metadata.get(name) or {}), **more}
+    kept = {"status": existing["status"]} if "status" in existing else {}
+    return {**{key: value for key, value in wanted.items() if key != "status"}, "metadata": metadata, **kept}  # fmt: skip
+
+
+def with_texts(obj: Object) -> Object:
+    """Return an object whose labels and annotations are texts, as no server takes the numbers that variables may give."""
+    metadata = obj["metadata"]
+    changed = {
+        name: {key: one if isinstance(one, str) else plain(one) for key, one in values.items()}
+        for name in ("labels", "annotations")
+        if isinstance(values := metadata.get(name), dict)
+        and any(not isinstance(one, str) for one in values.values())
+    }
+    return {**obj, "metadata": {**metadata, **changed}} if changed else obj
+
+
+def _content(obj: Object) -> Object:
+    return {key: value for key, value in obj.items() if key not in _NOT_CONTENT}
+
+
+def _placed(obj: Object) -> Object:
+    metadata = obj.get("metadata") or {}
+    return {name: metadata.get(name) or {} for name in ("labels", "annotations")}

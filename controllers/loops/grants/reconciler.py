@@ -12,15 +12,21 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from controllers.kube import AlreadyExists, Conflict, NotFound
-from controllers.kube.kinds import CODE_USES, EXCEPTIONS, GRANT_POLICIES, GRANTS, POLICY_EXCEPTIONS
+from controllers.kube.kinds import (
+    CODE_USES,
+    EXCEPTIONS,
+    GRANT_POLICIES,
+    GRANTS,
+    POLICY_EXCEPTIONS,
+    object_reference,
+)
 from controllers.kube.reflector import Selection
 from controllers.kube.store import wait_synced
 from controllers.kube.workqueue import WorkQueue
-from controllers.loops.cleanup.deleting import LONGEST_SLEEP, delete
+from controllers.loops.announcing import delete
 from controllers.loops.codes.confirming import remembered
-from controllers.loops.counting import counted
+from controllers.loops.following import LONGEST_SLEEP, Following, counted, logged
 from controllers.loops.notices import Notices
-from controllers.store.events import about_object
 from engine import grants, vocabulary
 from engine.errors import EngineError
 from engine.grants.cause import exception_name, group_of
@@ -72,32 +78,20 @@ class GrantReconciler:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        informers = self._context.informers
         selection = Selection(namespace=self._context.namespace)
-        uses = informers.acquire(CODE_USES, selection, reduce=remembered)
-        self._grants, self._policies = informers.acquire(GRANTS), informers.acquire(GRANT_POLICIES)
-        stops = [
-            self._grants.on_change(self._changed),
-            self._policies.on_change(lambda _: self._open_ones()),
-            uses.on_change(self._used),
-        ]
-        listeners = self._context.cache.on_change
-        listeners.append(self._excepted)
-        # Those of grants that went while nobody led.
-        for granted in self._context.snapshot.granted.values():
-            self.queue.add((granted.grant.rpartition("/")[0], granted.grant.rpartition("/")[2]))
         work = counted(self._context.metrics, "grants", self.queue, self._look)
-        try:
+        async with Following(self._context.informers) as following:
+            uses = following.kind(CODE_USES, self._used, selection, reduce=remembered)
+            self._grants = following.kind(GRANTS, self._changed)
+            self._policies = following.kind(GRANT_POLICIES, lambda _: self._open_ones())
+            following.listen(self._context.cache.on_change, self._excepted)
+            # Those of grants that went while nobody led.
+            for granted in self._context.snapshot.granted.values():
+                namespace, _, name = granted.grant.rpartition("/")
+                self.queue.add((namespace, name))
             # INVARIANT: what was not listed yet is not taken for gone, nor a request for one that nobody may approve.
             await wait_synced(self._grants, self._policies, uses)
             await self.queue.run(work, on_error=_failed)
-        finally:
-            for stop in stops:
-                stop()
-            listeners.remove(self._excepted)
-            await informers.release(GRANTS)
-            await informers.release(GRANT_POLICIES)
-            await informers.release(CODE_USES, selection)
 
     def _changed(self, change: Change) -> None:
         if change.new is not None:
@@ -231,7 +225,7 @@ class GrantReconciler:
             with suppress(NotFound):
                 found = await self._context.client.get(kind, exception_name(name), namespace)
                 if _names_grant(found, f"{namespace}/{name}"):
-                    about = about_object({"apiVersion": kind.api_version, "kind": kind.kind, **found})  # fmt: skip
+                    about = object_reference(kind.typed(found))
                     await delete(self._context, kind, found, about)
 
     async def _remove_exception(self, grant: grants.Grant) -> None:
@@ -286,7 +280,5 @@ def _failed(place: _Place, error: Exception) -> None:
     if isinstance(error, Conflict):
         # it changed meanwhile, and is looked at again as it is now
         _log.debug("grant %s: %s", "/".join(place), error.message)
-    elif isinstance(error, EngineError):
-        _log.warning("grant %s: %s", "/".join(place), error.message)
     else:
-        _log.error("grant %s", "/".join(place), exc_info=error)
+        logged(_log, lambda _: f"grant {'/'.join(place)}")(place, error)

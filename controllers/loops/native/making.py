@@ -9,21 +9,19 @@ from __future__ import annotations
 import asyncio
 import logging
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import AlreadyExists, Conflict, Invalid, Kind, KubeError, NotFound
+from controllers.kube import AlreadyExists, Invalid, Kind, NotFound
+from controllers.kube.discovery import resources_of
 from controllers.kube.kinds import CONFIG_MAPS
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.announcing import announce
-from controllers.loops.counting import counted
+from controllers.loops.following import Following, counted, logged
 from controllers.loops.own_rights import REMEMBERED, OwnRights
-from controllers.runtime.resources import resources_of
 from controllers.store.events import APPLIED, GENERATE, GENERATED, Note, about_policy
 from controllers.store.policies import NativeState, is_policy, policy_key
 from engine import native
-from engine.errors import EngineError
 from engine.match import parse_kind
 from engine.model.resources import resource_of
 from engine.native.objects import LABELS, skipped
@@ -38,7 +36,32 @@ if TYPE_CHECKING:
     from controllers.runtime.process import Configured
     from engine.model import Json, Object, Policy
 
-    from .states import NativeStates
+
+class NativeStates:
+    """By the key of a policy, whether there is a native one, and why not; `on_change` are told the key and must not wait.
+
+    Nothing is known of a policy until the loop has looked at it: what its status says until then stays.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, NativeState] = {}
+        self.on_change: list[Callable[[str], None]] = []
+
+    def get(self, key: str) -> NativeState | None:
+        """Return what is known of a policy, None where nobody has looked yet."""
+        return self._known.get(key)
+
+    def put(self, key: str, state: NativeState) -> None:
+        """Take over what was found out."""
+        if self._known.get(key) != state:
+            self._known[key] = state
+            for listener in self.on_change:
+                listener(key)
+
+    def forget(self, key: str) -> None:
+        """Forget a policy that is gone."""
+        self._known.pop(key, None)
+
 
 TAKEN_UP: Final = 2.0
 """Seconds in which an API server takes up a native policy that is new to it."""
@@ -75,7 +98,6 @@ class NativePolicies:
         self._switches = frozenset(switches)
         self._rights = OwnRights(context.client, context.clock)
         self._stores: dict[Kind, Store] = {}
-        self._stops: dict[Kind, Callable[[], None]] = {}
         self._known: dict[str, Policy] = {}
         self._since: dict[str, float] = {}
         self.queue: WorkQueue[str] = WorkQueue(clock=context.clock, least=0.5, most=60.0)
@@ -83,23 +105,16 @@ class NativePolicies:
     async def run(self) -> None:
         """Work until cancelled."""
         context = self._context
-        for kind in self._kinds():
-            store = self._stores[kind] = context.informers.acquire(kind, _MADE)
-            self._stops[kind] = store.on_change(partial(self._made_changed, kind), replay=False)
-        context.cache.on_change.append(self._world_changed)
-        if self._configured is not None:
-            self._configured.on_change.append(self._all)
-        self._all()
         work = counted(context.metrics, "native-policies", self.queue, self._look)
-        try:
-            await self.queue.run(work, on_error=_failed)
-        finally:
-            context.cache.on_change.remove(self._world_changed)
+        async with Following(context.informers) as following:
+            for kind in self._kinds():
+                self._stores[kind] = following.kind(kind, self._made_changed, _MADE, replay=False)
+            following.listen(context.cache.on_change, self._world_changed)
             if self._configured is not None:
-                self._configured.on_change.remove(self._all)
-            for kind, stop in self._stops.items():
-                stop()
-                await context.informers.release(kind, _MADE)
+                following.listen(self._configured.on_change, self._all)
+            self._all()
+            failed = logged(_log, lambda key: f"the native policy for `{key}`")
+            await self.queue.run(work, on_error=failed)
 
     def _kinds(self) -> Iterator[Kind]:
         """Yield the kinds of native policies and bindings that the server has, in the version it prefers."""
@@ -118,7 +133,7 @@ class NativePolicies:
         elif change.kind.plural == "policyexceptions" or change.kind == CONFIG_MAPS:
             self._all()
 
-    def _made_changed(self, _: Kind, change: Change) -> None:
+    def _made_changed(self, change: Change) -> None:
         obj = change.new or change.old or {}
         for owner in obj["metadata"].get("ownerReferences") or ():
             if owner.get("kind") in native.NATIVE_KINDS:
@@ -260,12 +275,7 @@ class NativePolicies:
     async def _remove(self, policy: Policy) -> None:
         """Delete what was made for a policy, bindings first."""
         for kind, obj in reversed(list(self._made_for(policy))):
-            metadata = obj["metadata"]
-            try:
-                await self._context.client.delete(kind, metadata["name"], uid=metadata["uid"])
-            except (NotFound, Conflict):
-                # it is gone, or another one by now, which is looked at by itself
-                continue
+            await self._context.drop(kind, obj)
 
 
 def _plural(kind: str) -> str:
@@ -300,10 +310,3 @@ def _notes(policy: Policy) -> Iterator[Note]:
     for what, name in ((words, native.name_for(policy)), (f"{words} binding", f"{native.name_for(policy)}-binding")):  # fmt: skip
         text = f"successfully generated {what} {name} from policy {policy.name}"
         yield Note(about_policy(policy), APPLIED, GENERATED, text, GENERATE)
-
-
-def _failed(key: str, error: Exception) -> None:
-    if isinstance(error, KubeError | EngineError):
-        _log.warning("the native policy for `%s`: %s", key, error.message)
-    else:
-        _log.error("the native policy for `%s`", key, exc_info=error)

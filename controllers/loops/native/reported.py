@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from controllers.kube.store import wait_synced
 from controllers.kube.workqueue import WorkQueue
+from controllers.loops.following import Following, logged
 from engine.errors import EngineError
 from engine.evaluate.cel.policies import compile_cel_policy
 from engine.model.resources import resource_of
@@ -53,21 +54,15 @@ class ReportedNatives:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        context, stops = self._context, []
-        for kind in self._kinds():
-            store = self._stores[kind] = context.informers.acquire(kind)
-            stops.append(store.on_change(lambda _: self.queue.add("")))
-        self.queue.add("")
-        try:
+        async with Following(self._context.informers) as following:
+            for kind in self._kinds():
+                self._stores[kind] = following.kind(kind, lambda _: self.queue.add(""))
+            self.queue.add("")
             # INVARIANT: a policy whose binding was not listed yet is not taken for one that binds nothing.
             with suppress(TimeoutError):
                 await asyncio.wait_for(wait_synced(*self._stores.values()), _PATIENCE)
-            await self.queue.run(self._look, on_error=_failed)
-        finally:
-            for stop in stops:
-                stop()
-            for kind in self._stores:
-                await context.informers.release(kind)
+            failed = logged(_log, lambda _: "native policies could not be read")
+            await self.queue.run(self._look, on_error=failed)
 
     async def wait_known(self) -> None:
         """Return when all native policies are compiled that are there; sooner where they cannot be listed."""
@@ -107,7 +102,7 @@ class ReportedNatives:
 
     def _typed(self, kind: Kind) -> Iterator[Object]:
         for obj in self._stores[kind]:
-            yield {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+            yield kind.typed(obj)
 
     def _made(self, source: tuple[Object, ...]) -> CompiledPolicy | None:
         """Return a policy with its bindings compiled, as before where nothing changed; None where it cannot be."""
@@ -143,7 +138,3 @@ def _binds(binding: Object, policy: Object) -> bool:
 def _meaning(obj: Object) -> tuple[object, ...]:
     metadata = obj["metadata"]
     return metadata["uid"], obj.get("spec"), metadata.get("labels"), metadata.get("annotations")
-
-
-def _failed(_: str, error: Exception) -> None:
-    _log.error("native policies could not be read", exc_info=error)

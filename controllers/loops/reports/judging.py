@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from controllers.kube.kinds import object_reference
 from controllers.loops.announcing import announce
 from controllers.runtime.evaluating import evaluate_with
 from controllers.runtime.figures import count_scanned
@@ -26,7 +27,7 @@ from engine.model.kinds import BY_NAME
 from engine.native import MUTATING
 from engine.record import replace
 
-from .writer import InForce, ReportWrites, write_rows
+from .writer import InForce, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from controllers.loops.context import LoopContext
     from controllers.runtime.policy_cache import Snapshot
 
+    from .sending import ReportWrites
 
 _CHECKS = (RuleType.IMAGE_VERIFY, RuleType.VALIDATION)
 _CHANGES = (RuleType.MUTATION,)
@@ -194,7 +196,7 @@ def _notes(
     """Yield Events about results that a report did not hold before (rows E-03 to E-05)."""
     said = {(row["source"], row["policy"], row.get("rule", "")) for row in new}
     exceptions = context.snapshot.exceptions_by_key
-    about = events.about_object(review.target)
+    about = object_reference(review.target)
     for result in results:
         policy = policies.get(result.identity)
         if policy is None or (source_of(policy), result.policy, result.rule) not in said:

@@ -15,7 +15,8 @@ from controllers.store.reports import Row, pair_of
 from engine.lang import rfc3339
 
 from .pace import Pace
-from .writer import KnownPairs, reports_of, write_rows
+from .sending import reports_of
+from .writer import KnownPairs, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -16,7 +16,7 @@ from controllers.kube import KubeError
 from controllers.kube.clock import chance as by_chance
 from controllers.kube.kinds import NAMESPACES
 from controllers.kube.workqueue import Gathering, WorkQueue
-from controllers.loops.counting import counted
+from controllers.loops.following import counted
 from controllers.loops.native.reported import ReportedNatives
 from controllers.loops.rules import concerned
 from controllers.runtime.webhook_routes import is_trigger
@@ -30,7 +30,8 @@ from .judging import Judges, changed_between, is_all_scanned, judge, tell
 from .pace import Pace
 from .resuming import MOST_LEFT, Judged, ScanMemory, digest_of, digest_of_object, version_of
 from .resuming import NAME as MEMORY
-from .writer import AT_ONCE, KnownPairs, reports_of
+from .sending import AT_ONCE, reports_of
+from .writer import KnownPairs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping

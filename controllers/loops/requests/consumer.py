@@ -17,7 +17,7 @@ from controllers.kube.kinds import UPDATE_REQUESTS
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.announcing import announce
-from controllers.loops.counting import counted
+from controllers.loops.following import Following, counted
 from controllers.loops.rules import find_rule
 from controllers.store import update_requests
 from controllers.store.events import GENERATE as GENERATE_SOURCE
@@ -66,16 +66,11 @@ class Consumer:
         """Work until cancelled."""
         context = self._context
         selection = Selection(namespace=context.namespace)
-        self._store = context.informers.acquire(UPDATE_REQUESTS, selection)
-        stop = self._store.on_change(self._changed)
+        workers = context.options.request_workers
         work = counted(context.metrics, "update-request", self.queue, self._work)
-        try:
-            await self.queue.run(
-                work, workers=context.options.request_workers, on_error=_unforeseen
-            )
-        finally:
-            stop()
-            await context.informers.release(UPDATE_REQUESTS, selection)
+        async with Following(context.informers) as following:
+            self._store = following.kind(UPDATE_REQUESTS, self._changed, selection)
+            await self.queue.run(work, workers=workers, on_error=_unforeseen)
 
     def _changed(self, change: Change) -> None:
         """Take new requests, and those that somebody set back to Pending."""
@@ -212,23 +207,12 @@ class Consumer:
         if left > 0:
             self.queue.add_after(update.name, left)
         else:
-            await self._delete(obj, update)
+            await self._context.drop(UPDATE_REQUESTS, obj)
 
     async def _finish(self, obj: Object, update: update_requests.UpdateRequest) -> None:
         self._forget(update.name)
-        if await self._delete(obj, update):
+        if await self._context.drop(UPDATE_REQUESTS, obj):
             self._context.metrics.count("kyverno_updaterequest", (update.type, "completed"))
-
-    async def _delete(self, obj: Object, update: update_requests.UpdateRequest) -> bool:
-        """Delete a request, if it is still that very one."""
-        metadata = obj["metadata"]
-        try:
-            await self._context.client.delete(
-                UPDATE_REQUESTS, update.name, metadata["namespace"], uid=metadata["uid"]
-            )
-        except (kube.NotFound, kube.Conflict):
-            return False
-        return True
 
     def _announce(
         self, update: update_requests.UpdateRequest, work: update_requests.RuleWork, message: str

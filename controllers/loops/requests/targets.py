@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from controllers.kube import Conflict, NotFound
+from controllers.kube.kinds import object_reference
 from controllers.loops.announcing import announce_success
 from controllers.loops.rules import alone, needs_no_trigger
 from controllers.runtime.evaluating import evaluate_with
@@ -114,7 +115,7 @@ class Mutator:
             return
         text = f"policy {rule.policy.key}/{rule.rule.name} applied"
         note = events.Note(
-            events.about_object(target.after), "PolicyApplied", events.NONE, text, events.MUTATE
+            object_reference(target.after), "PolicyApplied", events.NONE, text, events.MUTATE
         )
         announce_success(self._context, [events.changed(rule.policy), note])
 

@@ -8,14 +8,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from controllers.kube import KubeError, NotFound
+from controllers.kube.kinds import object_reference
 from controllers.loops.generate.carrying_out import Generator
 from controllers.loops.generate.origin import origin_of
 from controllers.loops.rules import alone, needs_no_trigger, synchronizes
 from controllers.runtime.evaluating import evaluate_with
 from controllers.store.cel_policies import is_of_cel
-from controllers.store.grants import Tally, excused, kept_from_working
 from controllers.store.reports import UNREPORTED_KINDS, rows_of
-from controllers.store.update_requests import RuleWork, UpdateRequest, reference, review_of_update
+from controllers.store.update_requests import RuleWork, UpdateRequest, review_of_update
+from controllers.store.used_grants import Tally, excused, kept_from_working
 from engine.errors import EngineError
 from engine.lang import rfc3339
 from engine.model import NOBODY, Json, Object, Review, RuleResult, RuleType, Status
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from controllers.loops.context import LoopContext
     from controllers.loops.reports.pending import PendingReports
     from engine.evaluate.rules import CompiledRule
-
 
 _JUST_MADE = timedelta(seconds=60)
 """How old a trigger may be that is said to be made."""
@@ -186,13 +186,13 @@ class Worker:
             return None
         if named.get("uid") and found["metadata"].get("uid") != named["uid"]:
             return None
-        return {"apiVersion": kind.api_version, "kind": kind.kind, **found}
+        return kind.typed(found)
 
     def _report(self, work: RuleWork, results: list[RuleResult]) -> None:
         """Put results into reports: of the trigger, and for policies written in CEL of each target."""
         now, policies = self._context.clock.now(), self._context.policies
         about: list[tuple[Mapping[str, str], list[RuleResult]]] = [
-            (reference(one.targets[0].before), [one])
+            (object_reference(one.targets[0].before), [one])
             for one in results
             if one.is_of_cel and one.targets
         ]

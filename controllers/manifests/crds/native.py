@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from engine.parse.schema import Flag, Free, ListOf, Shape, Text, Whole
+from engine.parse.schema import Flag, Free, ListOf, Node, Shape, Text, Whole
 
 from .kinds import Column, CustomKind
 from .words import NATIVE_WORDS
@@ -21,10 +21,16 @@ CODE_MODES: Final = ("off", "acknowledge", "approve")
 _TEXT, _FLAG, _FREE = Text(), Flag(), Free()
 _COUNT: Final = Whole(least=0)
 _TEXTS: Final = ListOf(_TEXT)
+
+
+def _texts(*names: str) -> dict[str, Node]:
+    return dict.fromkeys(names, _TEXT)
+
+
 _PEOPLE: Final = Shape({"users": _TEXTS, "groups": _TEXTS})
 _REASON: Final = Text(longest=1024)
 _TARGET: Final = Shape({"kind": _TEXT, "name": _TEXT, "selector": Shape({}, open=True)}, ("kind",))
-_OBJECT: Final = Shape(dict.fromkeys(("apiVersion", "kind", "namespace", "name", "uid"), _TEXT))
+_OBJECT: Final = Shape(_texts("apiVersion", "kind", "namespace", "name", "uid"))
 
 GRANT_POLICY: Final = Shape(
     {
@@ -33,8 +39,7 @@ GRANT_POLICY: Final = Shape(
         "namespaces": _TEXTS,
         "requesters": _PEOPLE,
         "approvers": ListOf(Shape({**_PEOPLE.fields, "count": Whole(least=1)})),
-        "maxDuration": _TEXT,
-        "approvalTimeout": _TEXT,
+        **_texts("maxDuration", "approvalTimeout"),
         "reason": Shape({"minLength": _COUNT}),
         "ticket": Shape({"pattern": _TEXT}),
         "wildcards": _FLAG,
@@ -43,12 +48,7 @@ GRANT_POLICY: Final = Shape(
         ),
         "emergency": Shape({"maxDuration": _TEXT}),
         "codes": Shape(
-            {
-                "mode": Text(enum=CODE_MODES),
-                "duration": _TEXT,
-                "maxDuration": _TEXT,
-                "strict": _FLAG,
-            }
+            {"mode": Text(enum=CODE_MODES), "strict": _FLAG, **_texts("duration", "maxDuration")}
         ),
     }
 )
@@ -64,31 +64,23 @@ DECISION: Final = Shape(
 )
 GRANT: Final = Shape(
     {
-        "requester": _TEXT,
+        **_texts(
+            "requester", "policy", "duration", "ticket", "startAt", "idle", "extends", "block"
+        ),
         "requesterGroups": _TEXTS,
-        "policy": _TEXT,
         "rules": _TEXTS,
         "target": _TARGET,
-        "duration": _TEXT,
         "reason": _REASON,
-        "ticket": _TEXT,
-        "startAt": _TEXT,
         "uses": _COUNT,
-        "idle": _TEXT,
         "emergency": _FLAG,
-        "extends": _TEXT,
         "approvers": _TEXTS,
-        "block": _TEXT,
         "decisions": ListOf(DECISION),
     },
     ("requester", "policy", "target", "duration"),
 )
 GRANT_STATUS: Final = Shape(
     {
-        **dict.fromkeys(
-            ("state", "grantPolicy", "approvalDeadline", "startsAt", "expiresAt", "endedAt", "endedBy", "message", "lastUsedAt", "warnedAt"),
-            _TEXT,
-        ),
+        **_texts("state", "grantPolicy", "approvalDeadline", "startsAt", "expiresAt", "endedAt", "endedBy", "message", "lastUsedAt", "warnedAt"),
         "uses": _COUNT,
         "exception": _OBJECT,
         "reach": _FREE,
@@ -97,57 +89,38 @@ GRANT_STATUS: Final = Shape(
 _BINDING: Final = Shape({"policy": _TEXT, "rules": _TEXTS, "object": _OBJECT})
 CODE: Final = Shape(
     {
-        "user": _TEXT,
-        "issuedBy": _TEXT,
-        "expiresAt": _TEXT,
+        **_texts("user", "issuedBy", "expiresAt", "verifier", "grant"),
         "binding": _BINDING,
-        "verifier": _TEXT,
         "request": Text(longest=8192),
         "issuedByGroups": _TEXTS,
-        "grant": _TEXT,
         "reason": _REASON,
     },
     ("user", "expiresAt", "binding", "verifier"),
 )
-CODE_STATUS: Final = Shape(
-    {"state": _TEXT, "uses": _COUNT, "usedBy": _TEXT, "usedAt": _TEXT, "voidedBy": _TEXT}
-)
+CODE_STATUS: Final = Shape({**_texts("state", "usedBy", "usedAt", "voidedBy"), "uses": _COUNT})
 _USED_FOR: Final = Shape({**_OBJECT.fields, "resourceVersion": _TEXT})
 USE: Final = Shape(
     {
-        "user": _TEXT,
-        "code": _TEXT,
-        "operation": _TEXT,
+        **_texts("user", "code", "operation", "fingerprint", "grant", "grantUid", "usedAt"),
+        **_texts("unproven", "mac"),
         "binding": _BINDING,
         "object": _USED_FOR,
-        "fingerprint": _TEXT,
-        "grant": _TEXT,
-        "grantUid": _TEXT,
-        "usedAt": _TEXT,
-        "unproven": _TEXT,
-        "mac": _TEXT,
     },
     ("user", "usedAt"),
 )
-USE_STATUS: Final = Shape(
-    {"state": _TEXT, "confirmedAt": _TEXT, "message": _TEXT, "broughtAgainBy": _TEXTS}
-)
+USE_STATUS: Final = Shape({**_texts("state", "confirmedAt", "message"), "broughtAgainBy": _TEXTS})
 SEGMENT: Final = Shape(
     {"records": ListOf(Shape({}, open=True)), "mac": _TEXT, "sealed": _FLAG}, ("records",)
 )
 
 NOTE: Final = Shape(
     {
-        "verb": _TEXT,
-        "actor": _TEXT,
+        **_texts("verb", "actor", "policy", "at", "mac"),
         "groups": _TEXTS,
         "object": _OBJECT,
-        "policy": _TEXT,
         "reason": _REASON,
-        "at": _TEXT,
         "unproven": _FLAG,
-        "shown": Shape({"how": _TEXT, "content": _TEXT}),
-        "mac": _TEXT,
+        "shown": Shape(_texts("how", "content")),
     },
     ("verb", "actor", "at"),
 )

@@ -10,8 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import ACCOUNTS, Job
-from controllers.manifests import alerts
-from controllers.manifests import dashboard as panels
+from controllers.manifests import monitoring
 from controllers.manifests.choice import DEFAULT, NAMESPACE, Choice, labels_of, selector_of
 from engine import vocabulary
 
@@ -297,14 +296,14 @@ def service_monitor(namespace: str = NAMESPACE) -> Object:
 def prometheus_rule(namespace: str = NAMESPACE) -> Object:
     """Return the PrometheusRule by which the Prometheus operator has alerts raised."""
     made = _head("monitoring.coreos.com/v1", "PrometheusRule", NAME, namespace)
-    return {**made, "spec": alerts.rules()}
+    return {**made, "spec": monitoring.alert_rules()}
 
 
 def dashboard(namespace: str = NAMESPACE) -> Object:
     """Return the ConfigMap in which Grafana's sidecar finds the dashboard."""
     made = _head("v1", "ConfigMap", "kpolicy-dashboard", namespace)
     made["metadata"]["labels"]["grafana_dashboard"] = "1"
-    return {**made, "data": panels.dashboard_file()}
+    return {**made, "data": monitoring.dashboard_file()}
 
 
 def controllers(choice: Choice = DEFAULT) -> list[Object]:

@@ -18,8 +18,6 @@ from . import rules
 from .rules import READ, rule
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from engine.model import Object
 
 GROUP: Final = "rbac.authorization.k8s.io"
@@ -31,9 +29,12 @@ def roles(namespace: str = NAMESPACE, *, with_people: bool = True) -> list[Objec
     """Return service accounts, roles and bindings for controllers that run in `namespace`, and roles for people."""
     made = [_account(namespace, job) for job in Job]
     for part, job in CONTROLLERS.items():
-        made += [_collected(part), _core(part, job), _cluster_binding(part, job, namespace)]
-        if permitted := rules.OWN_NAMESPACE.get(job, ()):
-            made += [_own_role(part, permitted, namespace), _own_binding(part, job, namespace)]
+        labels, permitted = labels_of(part), list(rules.CLUSTER[job])
+        core = {**_head("ClusterRole", f"kyverno:{part}:core", labels), "rules": permitted}
+        made += [_collected(part), core, _binding(part, job, namespace, "ClusterRole")]
+        if own := rules.OWN_NAMESPACE.get(job, ()):
+            role = {**_head("Role", f"kyverno:{part}", labels, namespace), "rules": list(own)}
+            made += [role, _binding(part, job, namespace, "Role")]
     return [*made, *_for_people(), *people_roles()] if with_people else made
 
 
@@ -69,34 +70,13 @@ def _collected(part: str) -> Object:
     }
 
 
-def _core(part: str, job: Job) -> Object:
+def _binding(part: str, job: Job, namespace: str, kind: str) -> Object:
+    """Return the binding of the role of a kind (`ClusterRole`, `Role`) that a part has."""
+    within = "" if kind == "ClusterRole" else namespace
     return {
-        **_head("ClusterRole", f"kyverno:{part}:core", labels_of(part)),
-        "rules": list(rules.CLUSTER[job]),
-    }
-
-
-def _cluster_binding(part: str, job: Job, namespace: str) -> Object:
-    return {
-        **_head("ClusterRoleBinding", f"kyverno:{part}", labels_of(part)),
-        "roleRef": {"apiGroup": GROUP, "kind": "ClusterRole", "name": f"kyverno:{part}"},
-        "subjects": [_subject(namespace, job)],
-    }
-
-
-def _own_role(part: str, permitted: Sequence[Object], namespace: str) -> Object:
-    made = _head("Role", f"kyverno:{part}", labels_of(part))
-    made["metadata"]["namespace"] = namespace
-    return {**made, "rules": list(permitted)}
-
-
-def _own_binding(part: str, job: Job, namespace: str) -> Object:
-    made = _head("RoleBinding", f"kyverno:{part}", labels_of(part))
-    made["metadata"]["namespace"] = namespace
-    return {
-        **made,
-        "roleRef": {"apiGroup": GROUP, "kind": "Role", "name": f"kyverno:{part}"},
-        "subjects": [_subject(namespace, job)],
+        **_head(f"{kind}Binding", f"kyverno:{part}", labels_of(part), within),
+        "roleRef": {"apiGroup": GROUP, "kind": kind, "name": f"kyverno:{part}"},
+        "subjects": [{"kind": "ServiceAccount", "name": ACCOUNTS[job], "namespace": namespace}],
     }
 
 
@@ -128,23 +108,16 @@ def _for_people() -> list[Object]:
         "grants": [rule("kpolicy.io", ("grantpolicies", "grants"), rules.READ)],
     }
     return [
-        _people_role(to, name, permitted)
+        _role(f"kyverno:rbac:{to}:{name}", permitted, to)
         for to, granted in (("admin", parts), ("view", seen))
         for name, permitted in granted.items()
     ]
 
 
-def _people_role(to: str, name: str, permitted: list[Object]) -> Object:
-    labels = {**labels_of("rbac"), f"rbac.authorization.k8s.io/aggregate-to-{to}": "true"}
-    return {**_head("ClusterRole", f"kyverno:rbac:{to}:{name}", labels), "rules": permitted}
-
-
-def _subject(namespace: str, job: Job) -> Object:
-    return {"kind": "ServiceAccount", "name": ACCOUNTS[job], "namespace": namespace}
-
-
-def _head(kind: str, name: str, labels: dict[str, str]) -> Object:
-    return {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": {"name": name, "labels": labels}}
+def _head(kind: str, name: str, labels: dict[str, str], namespace: str = "") -> Object:
+    place = {"namespace": namespace} if namespace else {}
+    metadata = {"name": name, "labels": labels, **place}
+    return {"apiVersion": f"{GROUP}/v1", "kind": kind, "metadata": metadata}
 
 
 # Roles for people about our own kinds: ask, approve, issue codes, acknowledge with one, read the audit trail.
@@ -162,20 +135,20 @@ def people_roles() -> list[Object]:
     """Return the ClusterRoles, to be bound by whoever owns the cluster or its namespaces."""
     limits = rule(_GROUP, ("grantpolicies",), READ)
     return [
-        _role("grants:request", [rule(_GROUP, ("grants",), (*READ, "create", "patch")), limits], "edit"),
-        _role("grants:approve", [rule(_GROUP, ("grants",), (*READ, "patch")), limits], "admin"),
-        _role("codes:issue", [
+        _role("kpolicy:grants:request", [rule(_GROUP, ("grants",), (*READ, "create", "patch")), limits], "edit"),
+        _role("kpolicy:grants:approve", [rule(_GROUP, ("grants",), (*READ, "patch")), limits], "admin"),
+        _role("kpolicy:codes:issue", [
             rule(_GROUP, ("onetimecodes",), (*READ, "create")),
             rule(_GROUP, ("onetimecodes/status",), ("patch",)),
             rule(_GROUP, ("codeuses",), READ),
         ]),
-        _role("codes:redeem", [
+        _role("kpolicy:codes:redeem", [
             *(rule(group, [one.plural for one in ASKED_KINDS if one.group == group], ("redeem",))
               for group in (CLASSIC_GROUP, CEL_GROUP)),
             rule(_GROUP, ("codeclaims",), ("create",)),
         ]),
-        _role("policies:bypass", [rule(_GROUP, _WRITTEN, ("bypass",))]),
-        _role("audit", [
+        _role("kpolicy:policies:bypass", [rule(_GROUP, _WRITTEN, ("bypass",))]),
+        _role("kpolicy:audit", [
             rule(_GROUP, ("auditsegments", "codeuses", "grants", "onetimecodes"), READ),
             limits,
         ]),
@@ -185,10 +158,5 @@ def people_roles() -> list[Object]:
 def _role(name: str, rules: list[Object], collected_by: str = "") -> Object:
     labels = labels_of("rbac")
     if collected_by:
-        labels[f"rbac.authorization.k8s.io/aggregate-to-{collected_by}"] = "true"
-    return {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": f"kpolicy:{name}", "labels": labels},
-        "rules": rules,
-    }
+        labels[f"{GROUP}/aggregate-to-{collected_by}"] = "true"
+    return {**_head("ClusterRole", name, labels), "rules": rules}

@@ -80,8 +80,8 @@ class Call:
 
 
 def internal(
-    cluster: Cluster, resource: Resource, *, by: str, namespace: str = "", name: str = ""
+    cluster: Cluster, resource: Resource, verb: str, namespace: str, name: str, *, by: User | str
 ) -> Call:
-    """Return a call of one of the control plane's own controllers (`by` is its account in kube-system)."""
-    user = service_account("kube-system", by)
-    return Call(cluster, user, "update", resource, namespace, name, agent="sandbox")
+    """Return a call of the sandbox itself: of an account in kube-system, which `by` names, or of a user."""
+    user = by if isinstance(by, User) else service_account("kube-system", by)
+    return Call(cluster, user, verb, resource, namespace, name, agent="sandbox")

@@ -89,8 +89,8 @@ def invalid(kind: str, group: str, name: str, causes: list[Cause]) -> ApiError:
     texts = [f"{cause['field']}: {cause['message']}" for cause in causes]
     joined = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
     details = {**_details(name, group, kind), "causes": causes}
-    named = f"{kind}.{group}" if group else kind
-    return ApiError(422, "Invalid", f'{named} "{name}" is invalid: {joined}', details)
+    text = f'{qualified(kind, group)} "{name}" is invalid: {joined}'
+    return ApiError(422, "Invalid", text, details)
 
 
 def field_cause(reason: str, path: str, message: str) -> Cause:

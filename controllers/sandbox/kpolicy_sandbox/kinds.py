@@ -1,6 +1,7 @@
 """Which resources are served: built-in kinds from a table, custom ones from CRDs, found by path, by kind or by short name.
 
-For routing, discovery, admission and RBAC; apart because CRDs change it while the server runs and everybody must see the same.
+For routing, discovery, admission and RBAC; apart because CRDs change it while the server runs and everybody must see the same. Also the
+same stored object in another version of its resource: Events by field, custom resources by name of the version only.
 """
 
 from __future__ import annotations
@@ -8,10 +9,78 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from .schema.builtin import BUILTIN, SUBRESOURCES
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+# The kinds that are served without any CRD, one line each. Columns: group/version (core is `v1`), plural, Kind, short names, categories
+# (comma separated, `-` for none), flags: `N` namespaced, `S` status subresource, `C` scale subresource, `R` review (create only, nothing
+# is stored). The type in `types.json.xz` has the Kind's name.
+BUILTIN = """\
+v1                              namespaces                       Namespace                       ns       -    S
+v1                              nodes                            Node                            no       -    S
+v1                              persistentvolumes                PersistentVolume                pv       -    S
+v1                              pods                             Pod                             po       all  NS
+v1                              services                         Service                         svc      all  NS
+v1                              configmaps                       ConfigMap                       cm       -    N
+v1                              secrets                          Secret                          -        -    N
+v1                              serviceaccounts                  ServiceAccount                  sa       -    N
+v1                              endpoints                        Endpoints                       ep       -    N
+v1                              events                           Event                           ev       -    N
+v1                              limitranges                      LimitRange                      limits   -    N
+v1                              resourcequotas                   ResourceQuota                   quota    -    NS
+v1                              persistentvolumeclaims           PersistentVolumeClaim           pvc      -    NS
+v1                              replicationcontrollers           ReplicationController           rc       all  NSC
+v1                              podtemplates                     PodTemplate                     -        -    N
+apps/v1                         deployments                      Deployment                      deploy   all  NSC
+apps/v1                         replicasets                      ReplicaSet                      rs       all  NSC
+apps/v1                         statefulsets                     StatefulSet                     sts      all  NSC
+apps/v1                         daemonsets                       DaemonSet                       ds       all  NS
+apps/v1                         controllerrevisions              ControllerRevision              -        -    N
+batch/v1                        jobs                             Job                             -        all  NS
+batch/v1                        cronjobs                         CronJob                         cj       all  NS
+rbac.authorization.k8s.io/v1    roles                            Role                            -        -    N
+rbac.authorization.k8s.io/v1    rolebindings                     RoleBinding                     -        -    N
+rbac.authorization.k8s.io/v1    clusterroles                     ClusterRole                     -        -    -
+rbac.authorization.k8s.io/v1    clusterrolebindings              ClusterRoleBinding              -        -    -
+networking.k8s.io/v1            networkpolicies                  NetworkPolicy                   netpol   -    N
+networking.k8s.io/v1            ingresses                        Ingress                         ing      -    NS
+networking.k8s.io/v1            ingressclasses                   IngressClass                    -        -    -
+policy/v1                       poddisruptionbudgets             PodDisruptionBudget             pdb      -    NS
+coordination.k8s.io/v1          leases                           Lease                           -        -    N
+events.k8s.io/v1                events                           Event                           ev       -    N
+discovery.k8s.io/v1             endpointslices                   EndpointSlice                   -        -    N
+scheduling.k8s.io/v1            priorityclasses                  PriorityClass                   pc       -    -
+storage.k8s.io/v1               storageclasses                   StorageClass                    sc       -    -
+autoscaling/v2                  horizontalpodautoscalers         HorizontalPodAutoscaler         hpa      all  NS
+admissionregistration.k8s.io/v1 mutatingwebhookconfigurations    MutatingWebhookConfiguration    -        api-extensions -
+admissionregistration.k8s.io/v1 validatingwebhookconfigurations  ValidatingWebhookConfiguration  -        api-extensions -
+admissionregistration.k8s.io/v1 validatingadmissionpolicies      ValidatingAdmissionPolicy       -        api-extensions S
+admissionregistration.k8s.io/v1 validatingadmissionpolicybindings ValidatingAdmissionPolicyBinding -      api-extensions -
+admissionregistration.k8s.io/v1 mutatingadmissionpolicies        MutatingAdmissionPolicy         -        api-extensions -
+admissionregistration.k8s.io/v1 mutatingadmissionpolicybindings  MutatingAdmissionPolicyBinding  -        api-extensions -
+apiextensions.k8s.io/v1         customresourcedefinitions        CustomResourceDefinition        crd,crds api-extensions S
+authentication.k8s.io/v1        tokenreviews                     TokenReview                     -        -    R
+authentication.k8s.io/v1        selfsubjectreviews               SelfSubjectReview               -        -    R
+authorization.k8s.io/v1         subjectaccessreviews             SubjectAccessReview             -        -    R
+authorization.k8s.io/v1         selfsubjectaccessreviews         SelfSubjectAccessReview         -        -    R
+authorization.k8s.io/v1         localsubjectaccessreviews        LocalSubjectAccessReview        -        -    NR
+authorization.k8s.io/v1         selfsubjectrulesreviews          SelfSubjectRulesReview          -        -    R
+"""
+
+# further subresources, as path below the object: kind of the body, group/version of that kind
+SUBRESOURCES = {
+    "v1/pods": {
+        "eviction": "policy/v1 Eviction",
+        "ephemeralcontainers": "v1 Pod",
+        "log": "v1 Pod",
+        "exec": "v1 PodExecOptions",
+        "attach": "v1 PodAttachOptions",
+        "portforward": "v1 PodPortForwardOptions",
+        "proxy": "v1 PodProxyOptions",
+    },
+    "v1/serviceaccounts": {"token": "authentication.k8s.io/v1 TokenRequest"},
+}
+
 
 VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
@@ -95,10 +164,6 @@ class Registry:
         """Return the resource at a path."""
         return self._resources.get((group, version, plural))
 
-    def by_kind(self, group: str, version: str, kind: str) -> Resource | None:
-        """Return the resource of a kind."""
-        return self._kinds.get((group, version, kind))
-
     def by_api_version(self, api_version: str, kind: str) -> Resource | None:
         """Return the resource of a kind in the `group/version` that objects carry."""
         group, _, version = api_version.rpartition("/")
@@ -111,14 +176,10 @@ class Registry:
 
     def any_version(self, group: str, plural: str) -> Resource | None:
         """Return a resource in the group's preferred version of it."""
-        return next(
-            (
-                found
-                for version in self._preferred.get(group, ())
-                if (found := self._resources.get((group, version, plural)))
-            ),
-            None,
-        )
+        for version in self._preferred.get(group, ()):
+            if found := self._resources.get((group, version, plural)):
+                return found
+        return None
 
     def versions_of(self, resource: Resource) -> Sequence[Resource]:
         """Return every group and version in which the same stored objects are served."""
@@ -174,12 +235,63 @@ def _built_in(columns: list[str]) -> Resource:
         has_status="S" in flags,
         has_scale="C" in flags,
         review="R" in flags,
-        type=f"{_package(group)}.{version}.{kind}",
+        type=f"{group.partition('.')[0] or 'core'}.{version}.{kind}",
         list_kind=f"{kind}List",
         subresources=SUBRESOURCES.get(f"{api_version}/{plural}", {}),
     )
 
 
-def _package(group: str) -> str:
-    first = group.partition(".")[0]
-    return first or "core"
+Object = dict[str, Any]
+
+
+def presented(resource: Resource, obj: Object) -> Object:
+    """Return an object in the version of a resource; the same object where it is in it already."""
+    if resource.group == EVENTS:
+        return obj if obj.get("apiVersion") == resource.api_version else to_new(obj)
+    if resource.storage == "/events" and obj.get("apiVersion") != "v1":
+        return to_core(obj)
+    if obj.get("apiVersion") == resource.api_version:
+        return obj
+    return {**obj, "apiVersion": resource.api_version}
+
+
+def stored_form(resource: Resource, obj: Object) -> Object:
+    """Return an object in the version in which it is stored."""
+    if resource.group == EVENTS:
+        return to_core(obj)
+    if resource.custom is not None:
+        return {**obj, "apiVersion": f"{resource.group}/{resource.custom.storage_version}"}
+    return obj
+
+
+# Events are one store with two faces: core `v1` and `events.k8s.io/v1`, converted field by field; stored as core.
+#
+# Which face a policy sees matters (the one-time-code scenario reads `message`), so the same conversion serves reads, writes and
+# admission with matchPolicy Equivalent.
+
+
+_PAIRS = (
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+    ("reportingComponent", "reportingController"),
+)
+TO_NEW = dict(_PAIRS)
+TO_CORE = {new: core for core, new in _PAIRS}
+
+
+def to_core(event: Object) -> Object:
+    """Return an Event as core `v1` has it."""
+    made = {TO_CORE.get(key, key): value for key, value in event.items()}
+    made["apiVersion"] = "v1"
+    return made
+
+
+def to_new(event: Object) -> Object:
+    """Return an Event as `events.k8s.io/v1` has it."""
+    made = {TO_NEW.get(key, key): value for key, value in event.items()}
+    made["apiVersion"] = "events.k8s.io/v1"
+    return made

@@ -7,7 +7,6 @@ client certificate signed: the common name is the user, the organisations are th
 from __future__ import annotations
 
 import ipaddress
-import os
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -16,6 +15,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from .cluster import write_private
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -146,15 +147,5 @@ def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
 def _write(
     place: Path, key_place: Path, key: ec.EllipticCurvePrivateKey, certificate: x509.Certificate
 ) -> None:
-    private(key_place, _key_pem(key))
+    write_private(key_place, _key_pem(key))
     place.write_bytes(_pem(certificate))
-
-
-def private(place: Path, content: bytes) -> None:
-    """Write a file that only its owner may read, never readable by others in between."""
-    fresh = place.with_name(place.name + ".new")
-    fresh.unlink(missing_ok=True)
-    handle = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    fresh.replace(place)

@@ -19,19 +19,17 @@ import orjson
 from aiohttp import web
 
 from . import pki
-from .access import bootstrap, tokens
+from .access import auth, bootstrap
 from .admission.chain import Chain
 from .admission.webhook_client import Caller
-from .call import ADMIN, internal
-from .cluster import Cluster, open_cluster
+from .call import ADMIN
+from .cluster import Cluster, make_private, open_cluster, write_private
 from .controllers import namespaces, roles
 from .controllers.pods import NODE
 from .controllers.running import ControlPlane
+from .controllers.writing import ensure
 from .custom import definitions
-from .errors import ApiError
 from .http.handler import Handler
-from .objects import write
-from .privacy import make_private
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -79,12 +77,12 @@ class Sandbox:
 
     def token(self, user: User) -> str:
         """Return a token that makes its bearer a user."""
-        return tokens.issue(self.cluster.token_key, user)
+        return auth.issue(self.cluster.token_key, user)
 
     def kubeconfig_of(self, user: User) -> Path:
         """Write a kubeconfig for a user and return its file."""
         place = self.folder / f"kubeconfig-{user.name.replace('/', '_')}"
-        pki.private(
+        write_private(
             place,
             kubeconfig(self.url, self.files.authority.read_bytes(), user.name, self.token(user)),
         )
@@ -249,16 +247,4 @@ async def _furnish(cluster: Cluster) -> None:
 
 
 async def _ensure(cluster: Cluster, group: str, plural: str, obj: Object) -> None:
-    resource = cluster.resource(group, plural)
-    meta = obj["metadata"]
-    namespace = meta.get("namespace", "")
-    if cluster.store.get(resource.storage, namespace, meta["name"]) is not None:
-        return
-    call = internal(cluster, resource, by="bootstrap", namespace=namespace).on(
-        user=ADMIN, verb="create"
-    )
-    try:
-        await write.create(call, obj)
-    except ApiError as error:
-        if error.reason != "AlreadyExists":
-            raise
+    await ensure(cluster, cluster.resource(group, plural), obj, by=ADMIN)

@@ -1,9 +1,8 @@
 import asyncio
 
 from controllers.kube import Forbidden, KubeError, Unreachable
-from controllers.kube.informers import Informers
 from controllers.kube.kinds import PODS
-from controllers.kube.reflector import Reflector, Selection
+from controllers.kube.reflector import Informers, Reflector, Selection
 from controllers.kube.store import Store, by_label, by_owner
 from tests.clock import ManualClock, settle
 from tests.controllers.kube.fake import FakeClient

@@ -7,10 +7,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from controllers.kube import Discovery, KubeError
-from controllers.kube.informers import Informers
-from controllers.lookups.cluster import ClusterSource
+from controllers.kube.reflector import Informers
+from controllers.lookups.cluster import ClusterSource, Entries
 from controllers.lookups.egress import Gate
-from controllers.lookups.entries import Entries
 from controllers.lookups.errors import EgressError, MissingError, OutsideError
 from controllers.lookups.services import ServiceSource
 from engine.evaluate import GlobalLookup

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
-from controllers.lookups.registry.signatures import layer_of_bundle
+from controllers.lookups.registry.images import layer_of_bundle
 from engine.evaluate import SignatureLookup
 from engine.images import FoundImage, compile_image_rule, parse_reference
 from engine.manifests import Circumstances

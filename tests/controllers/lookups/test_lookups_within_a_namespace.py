@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from controllers.kube import Discovery, Kind
-from controllers.kube.informers import Informers
+from controllers.kube.reflector import Informers
 from controllers.lookups.answering import Lookups
-from controllers.lookups.cluster import ClusterSource
+from controllers.lookups.cluster import ClusterSource, Entries
 from controllers.lookups.egress import Gate
-from controllers.lookups.entries import Entries
 from controllers.lookups.services import ServiceSource
 from controllers.runtime.evaluating import evaluate_with
 from engine.evaluate import Inputs, PolicySet

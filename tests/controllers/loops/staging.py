@@ -12,7 +12,6 @@ import orjson
 
 from controllers.kube import Discovery, Kind, KubeError, NotFound
 from controllers.kube.events import Recorder
-from controllers.kube.informers import Informers
 from controllers.kube.kinds import (
     CLUSTER_POLICIES,
     CONFIG_MAPS,
@@ -25,6 +24,7 @@ from controllers.kube.kinds import (
     UPDATE_REQUESTS,
 )
 from controllers.kube.paths import text_of
+from controllers.kube.reflector import Informers
 from controllers.loops.announcing import awaited_in
 from controllers.loops.context import LoopContext, Options
 from controllers.loops.generate.memory import NAME as MEMORY

@@ -10,8 +10,7 @@ from controllers.kube import Unreachable
 from controllers.kube.kinds import AUDIT_NOTES, AUDIT_SEGMENTS, CODE_USES, POLICY_EXCEPTIONS
 from controllers.loops.auditing import NoteLoop
 from controllers.loops.grants import GrantReconciler
-from controllers.store.audit import AuditTrail
-from controllers.store.audit_notes import AuditedAction, Shown, content_of, note_key, note_of
+from controllers.store.audit import AuditedAction, AuditTrail, Shown, content_of, note_key, note_of
 from engine.audit import segment_of, verify
 
 from .staging import NOW, Scene, scene

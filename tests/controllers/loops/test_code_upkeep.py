@@ -234,7 +234,7 @@ def test_a_code_that_is_good_for_long_keeps_its_use():
 
 
 def test_of_too_many_uses_the_oldest_are_forgotten(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("controllers.loops.codes.pruning.MOST", 3)
+    monkeypatch.setattr("controllers.loops.codes.upkeep.MOST", 3)
 
     async def play(made: Scene) -> None:
         assert names(made) == {"u4", "u5", "waiting"}

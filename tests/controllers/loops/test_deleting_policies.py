@@ -12,7 +12,7 @@ from controllers.kube import Forbidden
 from controllers.kube.kinds import CEL_EXCEPTIONS, CONFIG_MAPS, DELETING_POLICIES, NAMESPACES
 from controllers.loops.cleanup import policies
 from controllers.loops.cleanup.policies import CleanupLoop
-from controllers.runtime import bounded_evaluation
+from controllers.runtime import evaluating
 
 from .staging import LISTED, Scene, config_map, namespace, scene
 
@@ -202,8 +202,8 @@ def test_a_run_that_was_due_while_nobody_led_is_made_up_for():
 def test_a_condition_that_takes_too_long_keeps_its_object_and_holds_up_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(bounded_evaluation, "READING_SLICE", 2)
-    monkeypatch.setattr(policies, "PROCESS", bounded_evaluation.BoundedEvaluator())
+    monkeypatch.setattr(evaluating, "READING_SLICE", 2)
+    monkeypatch.setattr(policies, "PROCESS", evaluating.BoundedEvaluator())
     ten = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"
     loops = "".join(f"{ten}.all({name}, " for name in "abcdef")
     slow = deleting(f"{loops}true{')' * 6}", ns="shop")

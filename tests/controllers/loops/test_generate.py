@@ -10,8 +10,7 @@ import pytest
 from controllers.kube import Forbidden, Unreachable
 from controllers.kube.kinds import CLUSTER_POLICIES, CONFIG_MAPS, SECRETS, UPDATE_REQUESTS
 from controllers.loops.generate import memory
-from controllers.loops.generate.policies import PolicyWatch
-from controllers.loops.generate.watching import SyncWatch
+from controllers.loops.generate.watching import PolicyWatch, SyncWatch
 from controllers.loops.requests.consumer import Consumer
 from controllers.loops.requests.work import Worker
 from engine.generate.labels import downstream_labels

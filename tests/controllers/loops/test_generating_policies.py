@@ -16,8 +16,7 @@ from controllers.kube.kinds import (
     CONFIG_MAPS,
     SECRETS,
 )
-from controllers.loops.generate.policies import PolicyWatch
-from controllers.loops.generate.watching import SyncWatch
+from controllers.loops.generate.watching import PolicyWatch, SyncWatch
 from controllers.loops.policy_status import PolicyStatus
 from controllers.loops.requests.consumer import Consumer
 from controllers.loops.requests.work import Worker

@@ -11,8 +11,7 @@ import yaml
 
 from controllers.kube import Forbidden, Unreachable
 from controllers.kube.kinds import CONFIG_MAPS
-from controllers.loops.generate.policies import PolicyWatch
-from controllers.loops.generate.watching import SyncWatch
+from controllers.loops.generate.watching import PolicyWatch, SyncWatch
 from controllers.loops.requests.consumer import KEPT, MOST_ATTEMPTS, Consumer
 from controllers.loops.requests.work import Worker
 from controllers.store.events import BLOCKED, VIOLATION, Note

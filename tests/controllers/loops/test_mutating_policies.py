@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from controllers.kube.kinds import CEL_POLICIES, CONFIG_MAPS, PODS, POLICY_REPORTS
-from controllers.loops.generate.policies import PolicyWatch
-from controllers.loops.generate.watching import SyncWatch
+from controllers.loops.generate.watching import PolicyWatch, SyncWatch
 from controllers.loops.reports.judging import Judges, judge, tell
-from controllers.loops.reports.writer import reports_of
+from controllers.loops.reports.sending import reports_of
 from controllers.loops.requests.consumer import Consumer
 from controllers.loops.requests.work import Worker
 from controllers.runtime.configuration import read_configuration

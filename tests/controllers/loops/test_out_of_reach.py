@@ -14,8 +14,7 @@ from controllers.lookups.answering import Lookups
 from controllers.lookups.cluster import ClusterSource
 from controllers.loops.cleanup.policies import CleanupLoop
 from controllers.loops.cleanup.ttl import TtlLoop
-from controllers.loops.generate.policies import PolicyWatch
-from controllers.loops.generate.watching import SyncWatch
+from controllers.loops.generate.watching import PolicyWatch, SyncWatch
 from controllers.loops.requests.consumer import Consumer
 from controllers.loops.requests.work import Worker
 

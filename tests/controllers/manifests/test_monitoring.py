@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from controllers.manifests import alerts, dashboard
+from controllers.manifests import monitoring
 from controllers.runtime.metrics import COUNTERS, GAUGES, HISTOGRAMS
 
 if TYPE_CHECKING:
@@ -27,11 +27,11 @@ DECLARED = {
     },
 }
 QUERIES = {
-    **{one.name: one.expression for one in alerts.ALERTS},
+    **{one.name: one.expression for one in monitoring.ALERTS},
     **{
         f"{panel.title} ({name})": query
-        for panel in dashboard.PANELS
-        for query, name in panel.queries
+        for panel in monitoring.PANELS
+        for name, query in panel.queries.items()
     },
 }
 OF_TARGETS = {"instance"}
@@ -61,16 +61,16 @@ def test_what_is_asked_for_is_counted_with_the_labels_it_is_asked_by(name: str) 
             assert own <= set(DECLARED[metric])
 
 
-@pytest.mark.parametrize("alert", alerts.ALERTS, ids=lambda one: one.name)
-def test_what_an_alert_says_names_labels_that_it_has(alert: alerts.Alert) -> None:
+@pytest.mark.parametrize("alert", monitoring.ALERTS, ids=lambda one: one.name)
+def test_what_an_alert_says_names_labels_that_it_has(alert: monitoring.Alert) -> None:
     told = set(re.findall(r"\$labels\.(\w+)", alert.summary + alert.help))
     grouped = labels_in(alert.expression)
     assert told <= (grouped or {"exception"})
-    assert alert.severity in {alerts.CRITICAL, alerts.WARNING, alerts.INFO}
+    assert alert.severity in {monitoring.CRITICAL, monitoring.WARNING, monitoring.INFO}
 
 
 def test_panels_have_ids_of_their_own_and_do_not_lie_on_each_other() -> None:
-    panels = dashboard.dashboard()["panels"]
+    panels = monitoring.dashboard()["panels"]
     assert [one["id"] for one in panels] == list(range(1, len(panels) + 1))
     taken: set[tuple[int, int]] = set()
     for one in panels:
@@ -83,7 +83,7 @@ def test_panels_have_ids_of_their_own_and_do_not_lie_on_each_other() -> None:
         assert max(x for x, _ in cells) < 24
         assert not cells & taken
         taken |= cells
-    assert json.loads(dashboard.dashboard_file()["kpolicy.json"]) == dashboard.dashboard()
+    assert json.loads(monitoring.dashboard_file()["kpolicy.json"]) == monitoring.dashboard()
 
 
 def series(name: str, values: str) -> dict[str, str]:
@@ -141,8 +141,8 @@ TESTS: dict[str, tuple[list[dict[str, str]], str, dict[str, str]]] = {
 def test_alerts_fire_when_something_is_wrong_and_not_otherwise(
     tmp_path: Path, is_wrong: bool
 ) -> None:
-    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(alerts.rules()))
-    said = {one.name: (one.severity, one.summary, one.help) for one in alerts.ALERTS}
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump(monitoring.alert_rules()))
+    said = {one.name: (one.severity, one.summary, one.help) for one in monitoring.ALERTS}
     tests: list[dict[str, Any]] = []
     fine = [
         series('kyverno_info{version="1"}', "1x60"),

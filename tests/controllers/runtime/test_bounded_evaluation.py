@@ -14,15 +14,9 @@ from weakref import WeakSet
 
 import pytest
 
-from controllers.runtime import bounded_evaluation, children, evaluations
-from controllers.runtime.bounded_evaluation import (
-    CAPACITY,
-    FLOOR,
-    REFILL,
-    Allowances,
-    BoundedEvaluator,
-)
+from controllers.runtime import children, evaluating
 from controllers.runtime.children import in_child
+from controllers.runtime.evaluating import CAPACITY, FLOOR, REFILL, Allowances, BoundedEvaluator
 from controllers.runtime.slices import TICK, Slice, SliceOver
 from engine.errors import LimitError
 from engine.evaluate import Evaluation, Inputs, PolicySet
@@ -189,7 +183,7 @@ def test_allowances_do_not_fill_the_memory() -> None:
 
 
 def test_an_evaluation_that_ends_in_time_is_done_in_place_and_costs_nothing(monkeypatch) -> None:
-    monkeypatch.setattr(bounded_evaluation, "evaluate", for_some_ticks(0))
+    monkeypatch.setattr(evaluating, "evaluate", for_some_ticks(0))
     bounds = BoundedEvaluator(Hand())
     assert bounds.attempt(NOTHING, review(), Inputs()) is not None
     assert bounds._allowances.are_untouched
@@ -205,7 +199,7 @@ def test_one_that_does_not_is_finished_in_a_child(monkeypatch) -> None:
         found.results = [RuleResult("p", "r", RuleType.VALIDATION, Status.FAIL, str(os.getpid()))]
         return found
 
-    monkeypatch.setattr(bounded_evaluation, "evaluate", there)
+    monkeypatch.setattr(evaluating, "evaluate", there)
 
     async def go() -> None:
         bounds = BoundedEvaluator(most=1)
@@ -219,7 +213,7 @@ def test_one_that_does_not_is_finished_in_a_child(monkeypatch) -> None:
 
 def test_one_that_never_ends_is_killed_and_the_error_says_so(monkeypatch) -> None:
     monkeypatch.setattr(children, "WALL_SECONDS", 0.3)
-    monkeypatch.setattr(bounded_evaluation, "evaluate", spin)
+    monkeypatch.setattr(evaluating, "evaluate", spin)
 
     async def go() -> None:
         with pytest.raises(LimitError, match="take too much time or memory"):
@@ -234,7 +228,7 @@ def test_a_tenant_without_allowance_is_refused_at_once_and_others_are_not(monkey
     now = Hand()
     bounds = BoundedEvaluator(now)
     bounds._allowances.take("shop", CAPACITY - FLOOR)
-    monkeypatch.setattr(bounded_evaluation, "evaluate", for_some_ticks(0))
+    monkeypatch.setattr(evaluating, "evaluate", for_some_ticks(0))
     with pytest.raises(LimitError, match="namespace `shop` have taken more time"):
         bounds.attempt(NOTHING, review(), Inputs())
     assert bounds.attempt(NOTHING, review("bank"), Inputs()) is not None
@@ -245,15 +239,15 @@ def test_a_tenant_without_allowance_is_refused_at_once_and_others_are_not(monkey
 def test_a_tenant_in_debt_gets_its_ordinary_reviews_decided_and_no_child(monkeypatch) -> None:
     bounds = BoundedEvaluator(Hand())
     bounds._allowances.take("user eve", CAPACITY)
-    monkeypatch.setattr(bounded_evaluation, "evaluate", for_some_ticks(0))
+    monkeypatch.setattr(evaluating, "evaluate", for_some_ticks(0))
     assert bounds.attempt(NOTHING, review("", "eve"), Inputs()) is not None
-    monkeypatch.setattr(bounded_evaluation, "evaluate", spin)
+    monkeypatch.setattr(evaluating, "evaluate", spin)
     with pytest.raises(LimitError, match="user `eve`"):
         bounds.attempt(NOTHING, review("", "eve"), Inputs())
 
 
 def test_what_a_loop_judges_goes_on_the_account_of_its_tenant(monkeypatch) -> None:
-    monkeypatch.setattr(bounded_evaluation, "READING_SLICE", 2)
+    monkeypatch.setattr(evaluating, "READING_SLICE", 2)
     bounds = BoundedEvaluator(Hand())
     assert bounds.judge("shop", lambda: "kept") == "kept"
     assert bounds._allowances.are_untouched
@@ -267,7 +261,7 @@ def test_what_a_loop_judges_goes_on_the_account_of_its_tenant(monkeypatch) -> No
 
 
 def test_no_more_wait_for_a_child_than_may(monkeypatch) -> None:
-    monkeypatch.setattr(bounded_evaluation, "MOST_WAITING", 0)
+    monkeypatch.setattr(evaluating, "MOST_WAITING", 0)
 
     async def go() -> None:
         with pytest.raises(LimitError, match="too many evaluations"):
@@ -308,7 +302,7 @@ def test_evaluations_come_back_as_they_were() -> None:
                    forgiven=Forgiven((Outcome(Status.FAIL, "n", "/b", {"x": "y"}),), (Outcome(Status.WARN),)),
                    images=(ImageFinding("a:1", True, True, True, "sha256:1", "f"),), policy_kind="MutatingPolicy"),
     ]  # fmt: skip
-    back = evaluations.read(evaluations.write(found, of), of)
+    back = children.read_back(children.written(found, of), of)
     assert back.results == found.results
     assert back.missing == found.missing
     assert back.patched == found.patched
@@ -318,7 +312,7 @@ def test_evaluations_come_back_as_they_were() -> None:
     }  # fmt: skip
     assert set(Evaluation.__slots__) == {"missing", "patched", "results", "traces"}
     same = Evaluation(of.target)
-    assert evaluations.read(evaluations.write(same, of), of).patched is of.target
+    assert children.read_back(children.written(same, of), of).patched is of.target
 
 
 def test_a_process_that_has_cut_something_off_ends_in_peace() -> None:

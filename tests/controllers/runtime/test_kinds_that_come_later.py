@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 from controllers.kube import Discovery
-from controllers.kube.informers import Informers
 from controllers.kube.kinds import CEL_EXCEPTIONS, Kind
+from controllers.kube.reflector import Informers
 from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.feed import everything, take_over
 from controllers.runtime.metrics import Metrics

@@ -6,7 +6,6 @@ import asyncio
 from typing import Any
 
 from controllers.kube import Discovery, Kind
-from controllers.kube.informers import Informers
 from controllers.kube.kinds import (
     CLUSTER_POLICIES,
     CLUSTER_ROLE_BINDINGS,
@@ -16,11 +15,12 @@ from controllers.kube.kinds import (
     POLICIES,
     ROLE_BINDINGS,
 )
+from controllers.kube.reflector import Informers
 from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.policy_cache import PolicyCache
 from controllers.runtime.watching import DiscoveryRefresh, Watches
-from controllers.store.exceptions import ExceptionRules
+from controllers.store.policies import ExceptionRules
 from tests.clock import ManualClock, settle
 from tests.controllers.kube.fake import FakeClient
 

@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from controllers.kube.informers import Informers
+from controllers.kube.reflector import Informers
 from controllers.lookups.answering import Lookups
 from controllers.lookups.egress import DEFAULT_RULES, EgressRules
 from controllers.runtime.configuration import read_configuration, read_filters
 from controllers.runtime.feed import options_in, options_message
-from controllers.runtime.options import Options, read_options
-from controllers.runtime.outside import Outside
+from controllers.runtime.options import Options, Outside, read_options
 from controllers.starting import make_runtime
 from engine.model import Review, UserInfo
 from tests.clock import ManualClock

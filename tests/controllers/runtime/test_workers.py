@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from controllers.kube import Discovery, SystemClock
-from controllers.kube.informers import Informers
 from controllers.kube.kinds import NAMESPACES
+from controllers.kube.reflector import Informers
 from controllers.runtime import workers as module
 from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.feed import packed, unpacked

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kpolicy_sandbox import pki
-from kpolicy_sandbox.access.tokens import issue, read
+from kpolicy_sandbox.access.auth import issue, read
 from kpolicy_sandbox.call import User
 
 from .serving import Api, config_map, run

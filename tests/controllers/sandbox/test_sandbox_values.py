@@ -10,16 +10,16 @@ import pytest
 from kpolicy_sandbox.admission.rules import rule_fits
 from kpolicy_sandbox.errors import ApiError
 from kpolicy_sandbox.http.answers import Form, form_of
-from kpolicy_sandbox.http.discovery import aggregated_version
 from kpolicy_sandbox.http.handler import Place, place_of, verb_of
+from kpolicy_sandbox.http.nonresource import aggregated_version
 from kpolicy_sandbox.http.tables import age_of, duration_text, json_path
-from kpolicy_sandbox.kinds import Registry, version_order
-from kpolicy_sandbox.objects.apply import Writer, apply_object, record_update
+from kpolicy_sandbox.kinds import Registry, to_core, to_new, version_order
+from kpolicy_sandbox.objects.apply import apply_object
+from kpolicy_sandbox.objects.managed_fields import Writer, record_update
 from kpolicy_sandbox.objects.patches import json_patch, merge_patch
 from kpolicy_sandbox.objects.selectors import field_selector, label_selector
 from kpolicy_sandbox.objects.shapes import Shape
 from kpolicy_sandbox.objects.strategic import strategic_merge
-from kpolicy_sandbox.objects.versions import to_core, to_new
 from kpolicy_sandbox.schema.protobuf import decode
 from kpolicy_sandbox.schema.unknown import prune
 

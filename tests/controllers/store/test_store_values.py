@@ -7,16 +7,18 @@ from typing import Any
 
 import pytest
 
-from controllers.kube.kinds import CLASSIC_REPORTS
+from controllers.kube.kinds import CLASSIC_REPORTS, object_reference
 from controllers.manifests.crds import others
+from controllers.runtime.cluster_cache import Bindings
 from controllers.store import events, reports, update_requests
-from controllers.store.bindings import Bindings
-from controllers.store.exceptions import ExceptionRules, exception_key, read_exception
 from controllers.store.namespaces import Namespaces
 from controllers.store.policies import (
+    ExceptionRules,
     content_hash,
+    exception_key,
     match_conditions,
     policy_key,
+    read_exception,
     read_policy,
     same_status,
     status_of,
@@ -182,7 +184,7 @@ def test_a_report_never_outgrows_its_bounds() -> None:
 def test_work_is_written_down_so_that_the_same_work_is_one_request_and_reads_back() -> None:
     request = {"uid": "r-1", "operation": "CREATE", "kind": {"group": "", "version": "v1", "kind": "Pod"}, "object": pod(), "namespace": "shop"}  # fmt: skip
     user = UserInfo(username="jane", groups=("dev",), roles=("shop:dev",))
-    trigger = update_requests.reference(pod())
+    trigger = object_reference(pod())
     update = update_requests.UpdateRequest("generate", "p", (update_requests.RuleWork("r", trigger),), request, user)  # fmt: skip
     written = update_requests.document(update, "kyverno")
 

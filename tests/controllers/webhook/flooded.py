@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from controllers.kube import Discovery, SystemClock
-from controllers.kube.informers import Informers
 from controllers.kube.kinds import CLUSTER_POLICIES, NAMESPACES
+from controllers.kube.reflector import Informers
 from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.options import Options

@@ -11,8 +11,8 @@ import pytest
 from controllers.kube import Discovery, Unreachable
 from controllers.kube.accounts import Accounts, Job, account_user
 from controllers.kube.kinds import AUDIT_NOTES
-from controllers.store.audit_notes import entry_of, is_ours, note_key
-from controllers.webhook.audit_recorder import NOT_NOTED, AuditRecorder
+from controllers.store.audit import entry_of, is_ours, note_key
+from controllers.webhook.audit_events import NOT_NOTED, AuditRecorder
 from controllers.webhook.caller import Caller, current_caller
 from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient

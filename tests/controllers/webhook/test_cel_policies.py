@@ -14,7 +14,7 @@ from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.configuration import read_configuration
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.policy_cache import PolicyCache
-from controllers.store.exceptions import ExceptionRules
+from controllers.store.policies import ExceptionRules
 from controllers.webhook.address import Address
 from controllers.webhook.configurations import configurations
 from controllers.webhook.policy_validation import PolicyValidator

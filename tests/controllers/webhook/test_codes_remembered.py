@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from controllers.kube import Kind, Unreachable
-from controllers.kube.informers import Informers
 from controllers.kube.kinds import CODE_CLAIMS, NAMESPACES
+from controllers.kube.reflector import Informers
 from controllers.webhook.code_bindings import SEEN_FOR
 from controllers.webhook.code_offers import MAY_FOR, MAY_NOT_FOR, USED_FOR
 from controllers.webhook.code_ways import Ways

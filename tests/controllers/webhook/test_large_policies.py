@@ -11,8 +11,8 @@ import pytest
 
 from controllers.kube import Discovery
 from controllers.kube.kinds import PODS
-from controllers.runtime.bounded_evaluation import BoundedEvaluator
 from controllers.runtime.cluster_cache import ClusterCache
+from controllers.runtime.evaluating import BoundedEvaluator
 from controllers.runtime.metrics import Metrics
 from controllers.webhook import policy_validation as desks
 from controllers.webhook.policy_validation import PolicyValidator

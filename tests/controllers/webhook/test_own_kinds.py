@@ -12,9 +12,9 @@ from controllers.kube import Discovery, Forbidden, Invalid, Kind, Unreachable
 from controllers.kube.kinds import PODS
 from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.metrics import Metrics
-from controllers.store.exceptions import ExceptionRules
+from controllers.store.policies import ExceptionRules
 from controllers.webhook.policy_validation import PolicyValidator
-from controllers.webhook.rights import needs_of_policy
+from controllers.webhook.scopes import needs_of_policy
 from engine.parse import parse_policy
 from tests.controllers.kube.fake import WELL_KNOWN, FakeClient
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from controllers.kube.informers import Informers
 from controllers.kube.kinds import SECRETS
+from controllers.kube.reflector import Informers
 from controllers.manifests.written import CALLERS
 from controllers.runtime.options import Options
 from controllers.webhook.path_controller import FILE_CHECK, HOUR, SPREAD, PathController

@@ -9,8 +9,8 @@ import pytest
 from controllers.kube import Discovery, kinds
 from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.metrics import Metrics
-from controllers.webhook.counting import Timing
 from controllers.webhook.sorts import Sort, Sorts
+from controllers.webhook.timing import Timing
 from tests.controllers.kube.fake import FakeClient
 
 RULE = {

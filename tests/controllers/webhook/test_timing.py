@@ -11,7 +11,7 @@ import pytest
 
 from controllers.runtime.metrics import EXECUTION as NAME
 from controllers.runtime.metrics import Metrics, Times
-from controllers.webhook.counting import EVERY, Sample, Timing
+from controllers.webhook.timing import EVERY, Sample, Timing
 from engine.evaluate import Inputs, PolicySet, evaluate
 from engine.model import Review
 from engine.parse import parse_policy

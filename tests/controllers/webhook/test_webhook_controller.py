@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from controllers.kube import Conflict, Discovery, Invalid, KubeError, NotFound, Unreachable
-from controllers.kube.informers import Informers
 from controllers.kube.kinds import CLUSTER_POLICIES, MUTATING_WEBHOOKS, SECRETS, VALIDATING_WEBHOOKS
+from controllers.kube.reflector import Informers
 from controllers.runtime.cluster_cache import WATCHED, ClusterCache
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.options import Options

@@ -7,8 +7,7 @@ from typing import Any
 from kpolicy_sandbox.call import Call, User
 from kpolicy_sandbox.errors import bad_request
 
-from .identity import bearer
-from .rbac import MASTERS, Question, decide, rules_for
+from .auth import MASTERS, Question, bearer, decide, rules_for
 
 Object = dict[str, Any]
 

@@ -43,7 +43,9 @@ def match(call: Call, hook: Object, operation: str, objects: tuple[Any, Any]) ->
     if resource is None or not _namespace_fits(call, hook, objects):
         return None
     selector = hook.get("objectSelector")
-    if selector and not any(_object_fits(selector, obj) for obj in objects if obj is not None):
+    if selector and not any(
+        matches_selector(selector, _labels(obj)) for obj in objects if obj is not None
+    ):
         return None
     return Match(hook, resource)
 
@@ -84,9 +86,7 @@ def _resource_fits(word: str, plural: str, subresource: str) -> bool:
     if word == "*/*":
         return True
     main, _, sub = word.partition("/")
-    return main in {"*", plural} and (
-        sub == subresource or (sub == "*" and bool(subresource)) or sub == "*"
-    )
+    return main in {"*", plural} and sub in {"*", subresource}
 
 
 def _scope_fits(scope: str, resource: Resource) -> bool:
@@ -108,10 +108,6 @@ def _namespace_fits(call: Call, hook: Object, objects: tuple[Any, Any]) -> bool:
     return matches_selector(
         selector, _labels(call.cluster.store.get("/namespaces", "", call.namespace))
     )
-
-
-def _object_fits(selector: Object, obj: Object) -> bool:
-    return matches_selector(selector, _labels(obj))
 
 
 def _labels(obj: Object | None) -> dict[str, str]:

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import orjson
 
-from kpolicy_sandbox.objects.versions import presented
+from kpolicy_sandbox.kinds import presented
 
 if TYPE_CHECKING:
     from pathlib import Path

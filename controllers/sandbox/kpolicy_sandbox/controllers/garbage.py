@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from kpolicy_sandbox.objects.delete import FOREGROUND, ORPHAN
 
-from .writing import change, delete
+from .writing import change, delete, drop_finalizer
 
 if TYPE_CHECKING:
     from kpolicy_sandbox.cluster import Cluster
@@ -50,14 +50,14 @@ async def _finish(cluster: Cluster, resource: Resource, obj: Object) -> None:
     if ORPHAN in finalizers:
         for storage, one in dependents:
             await _release(cluster, storage, one, uid)
-        await _without_finalizer(cluster, resource, obj, ORPHAN)
+        await drop_finalizer(cluster, resource, obj, ORPHAN, by=BY)
     elif FOREGROUND in finalizers:
         for storage, one in dependents:
             inner = cluster.registry.by_storage(storage)
             if inner is not None and not one["metadata"].get("deletionTimestamp"):
                 await delete(cluster, inner, one, by=BY, propagationPolicy="Foreground")
         if not any(_blocks(one, uid) for _, one in cluster.store.owned_by(uid)):
-            await _without_finalizer(cluster, resource, obj, FOREGROUND)
+            await drop_finalizer(cluster, resource, obj, FOREGROUND, by=BY)
 
 
 def _blocks(dependent: Object, uid: str) -> bool:
@@ -74,13 +74,5 @@ async def _release(cluster: Cluster, storage: str, obj: Object, uid: str) -> Non
         references = held["metadata"].get("ownerReferences") or ()
         kept = [one for one in references if one["uid"] != uid]
         return {**held, "metadata": {**held["metadata"], "ownerReferences": kept}}
-
-    await change(cluster, resource, obj, make, by=BY)
-
-
-async def _without_finalizer(cluster: Cluster, resource: Resource, obj: Object, name: str) -> None:
-    def make(held: Object) -> Object:
-        kept = [one for one in held["metadata"].get("finalizers") or () if one != name]
-        return {**held, "metadata": {**held["metadata"], "finalizers": kept}}
 
     await change(cluster, resource, obj, make, by=BY)

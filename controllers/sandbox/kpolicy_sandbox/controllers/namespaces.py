@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kpolicy_sandbox.cluster import Cluster
 
 Object = dict[str, Any]
+_BY = "namespace-controller"
 _FINALIZER = "kubernetes"
 FURNITURE = frozenset(("/serviceaccounts", "/configmaps"))
 
@@ -37,35 +38,22 @@ async def reconcile(cluster: Cluster, space: Object) -> None:
 
 async def _empty(cluster: Cluster, space: Object) -> None:
     name = space["metadata"]["name"]
-    left = False
-    for resource in list(cluster.registry.stored()):
-        if not resource.namespaced:
-            continue
+    resources = [one for one in cluster.registry.stored() if one.namespaced]
+    for resource in resources:
         for obj in cluster.store.list(resource.storage, name):
-            left = True
             if not obj["metadata"].get("deletionTimestamp"):
-                await delete(
-                    cluster,
-                    resource,
-                    obj,
-                    by="namespace-controller",
-                    propagationPolicy="Background",
-                )
-    if left and any(
-        cluster.store.list(r.storage, name) for r in cluster.registry.stored() if r.namespaced
-    ):
+                await delete(cluster, resource, obj, by=_BY, propagationPolicy="Background")
+    if any(cluster.store.list(one.storage, name) for one in resources):
         return
     spaces = cluster.resource("", "namespaces")
-    call = internal(cluster, spaces, by="namespace-controller", name=name).on(
-        subresource="finalize"
-    )
+    call = internal(cluster, spaces, "patch", "", name, by=_BY).on(subresource="finalize")
 
     def finalize(held: Object) -> Object:
         finalizers = [one for one in held["spec"].get("finalizers") or () if one != _FINALIZER]
         return {**held, "spec": {**held["spec"], "finalizers": finalizers}}
 
     try:
-        await write.update(call.on(verb="patch"), finalize)
+        await write.update(call, finalize)
     except ApiError as error:
         if error.code != 404:
             raise

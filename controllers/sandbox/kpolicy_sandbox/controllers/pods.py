@@ -20,23 +20,19 @@ _WORK = timedelta(seconds=2)
 async def reconcile(cluster: Cluster, pod: Object) -> datetime | None:
     """Let a Pod run, and after a moment let it finish when it belongs to a Job."""
     status = pod.get("status") or {}
-    if pod["metadata"].get("deletionTimestamp") or status.get("phase") in {"Succeeded", "Failed"}:
+    if status.get("phase") in {"Succeeded", "Failed"}:
         return None
     if (pod.get("spec") or {}).get("schedulingGates"):
         return None
     if status.get("phase") != "Running":
         pod = put(cluster, "/pods", pod, lambda held: _running(cluster, held))
-    if not _is_of_job(pod):
+    if all(one["kind"] != "Job" for one in pod["metadata"].get("ownerReferences") or ()):
         return None
     started = parse_instant((pod.get("status") or {}).get("startTime")) or cluster.clock.now()
     if cluster.clock.now() < started + _WORK:
         return started + _WORK
     put(cluster, "/pods", pod, lambda held: _finished(cluster, held))
     return None
-
-
-def _is_of_job(pod: Object) -> bool:
-    return any(one["kind"] == "Job" for one in pod["metadata"].get("ownerReferences") or ())
 
 
 def _running(cluster: Cluster, pod: Object) -> Object:

@@ -26,7 +26,7 @@ def aggregates(cluster: Cluster) -> list[str]:
 async def reconcile(cluster: Cluster, role: Object) -> None:
     """Put the rules of the chosen roles into an aggregated one."""
     rule = role.get("aggregationRule")
-    if not rule or role["metadata"].get("deletionTimestamp"):
+    if not rule:
         return
     selectors = rule.get("clusterRoleSelectors") or ()
     rules: list[Object] = []

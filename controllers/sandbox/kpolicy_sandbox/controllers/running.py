@@ -16,7 +16,7 @@ from kpolicy_sandbox.errors import ApiError
 from kpolicy_sandbox.objects.strategies import CRD_FINALIZER
 
 from . import garbage, namespaces, pods, roles, workloads
-from .writing import change, delete, set_status
+from .writing import delete, drop_finalizer, set_status
 
 if TYPE_CHECKING:
     from kpolicy_sandbox.cluster import Cluster
@@ -30,6 +30,11 @@ _SHORTEST, _LONGEST = 0.25, 30.0
 _BY = "crd-controller"
 
 
+def place_of(storage: str, obj: Object) -> Place:
+    """Return where an object lies."""
+    return storage, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
+
+
 async def _definition(cluster: Cluster, definition: Object) -> None:
     """Keep the status of a CRD; delete the objects of one that is to go, and let it go when none is left."""
     spec = definition["spec"]
@@ -38,18 +43,14 @@ async def _definition(cluster: Cluster, definition: Object) -> None:
         return
     storage = f"{spec['group']}/{spec['names']['plural']}"
     resource = cluster.registry.by_storage(storage)
-    for obj in cluster.store.list(storage) if resource else ():
-        if not obj["metadata"].get("deletionTimestamp") and resource:
-            await delete(cluster, resource, obj, by=_BY)
-    if cluster.store.list(storage) and resource:
-        return
+    if resource is not None:
+        for obj in cluster.store.list(storage):
+            if not obj["metadata"].get("deletionTimestamp"):
+                await delete(cluster, resource, obj, by=_BY)
+        if cluster.store.list(storage):
+            return
     crds = cluster.resource("apiextensions.k8s.io", "customresourcedefinitions")
-
-    def make(held: Object) -> Object:
-        kept = [one for one in held["metadata"].get("finalizers") or () if one != CRD_FINALIZER]
-        return {**held, "metadata": {**held["metadata"], "finalizers": kept}}
-
-    await change(cluster, crds, definition, make, by=_BY)
+    await drop_finalizer(cluster, crds, definition, CRD_FINALIZER, by=_BY)
 
 
 def _status_of(definition: Object) -> Object:
@@ -72,6 +73,8 @@ CONTROLLERS: dict[str, Controller] = {
     "apiextensions.k8s.io/customresourcedefinitions": _definition,
     "rbac.authorization.k8s.io/clusterroles": roles.reconcile,
 }
+_EMPTIED = {"/namespaces", "apiextensions.k8s.io/customresourcedefinitions"}
+"""What is to go is left alone by its controller, but for these, whose content goes first."""
 
 
 class ControlPlane:
@@ -90,7 +93,7 @@ class ControlPlane:
         self._stop = self._cluster.store.listen(self._changed)
         for storage in self._cluster.store.storages():
             for obj in self._cluster.store.list(storage):
-                self.wake((storage, obj["metadata"].get("namespace", ""), obj["metadata"]["name"]))
+                self.wake(place_of(storage, obj))
 
     async def close(self) -> None:
         """Stop all controllers."""
@@ -103,15 +106,13 @@ class ControlPlane:
 
     def _changed(self, change: Change) -> None:
         meta = change.object["metadata"]
-        place = (change.storage, meta.get("namespace", ""), meta["name"])
         if change.type == "DELETED":
             for storage, dependent in self._cluster.store.owned_by(meta["uid"]):
-                inner = dependent["metadata"]
-                self.wake((storage, inner.get("namespace", ""), inner["name"]))
+                self.wake(place_of(storage, dependent))
             if space := meta.get("namespace"):
                 self._wake_namespace(space, change.storage)
         else:
-            self.wake(place)
+            self.wake(place_of(change.storage, change.object))
         if change.storage == "rbac.authorization.k8s.io/clusterroles":
             for aggregate in roles.aggregates(self._cluster):
                 self.wake((change.storage, "", aggregate))
@@ -132,8 +133,7 @@ class ControlPlane:
                 continue
             resource = self._cluster.registry.by_api_version(found["apiVersion"], found["kind"])
             if resource is not None:
-                meta = found["metadata"]
-                self.wake((resource.storage, meta.get("namespace", ""), meta["name"]))
+                self.wake(place_of(resource.storage, found))
 
     def wake(self, place: Place) -> None:
         """Look at an object as soon as nobody else does."""
@@ -173,7 +173,11 @@ class ControlPlane:
             return None
         controller = CONTROLLERS.get(place[0])
         obj = self._cluster.store.get(*place)
-        return await controller(self._cluster, obj) if controller and obj else None
+        if controller is None or obj is None:
+            return None
+        if obj["metadata"].get("deletionTimestamp") and place[0] not in _EMPTIED:
+            return None
+        return await controller(self._cluster, obj)
 
     def _later(self, place: Place, wait: Callable[[], Awaitable[None]]) -> None:
         if held := self._waiting.pop(place, None):

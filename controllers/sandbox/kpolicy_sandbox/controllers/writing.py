@@ -13,20 +13,20 @@ from kpolicy_sandbox.store import Stale
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from kpolicy_sandbox.call import User
     from kpolicy_sandbox.cluster import Cluster
     from kpolicy_sandbox.kinds import Resource
 
 Object = dict[str, Any]
 
 
-async def create(cluster: Cluster, resource: Resource, obj: Object, *, by: str) -> Object:
-    """Create an object as one of the control plane's accounts. ApiError as for anybody."""
-    meta = obj["metadata"]
-    call = internal(cluster, resource, by=by, namespace=meta.get("namespace", ""), name="")
-    return await write.create(call.on(verb="create"), obj)
+async def create(cluster: Cluster, resource: Resource, obj: Object, *, by: User | str) -> Object:
+    """Create an object as a user, or as one of the control plane's accounts. ApiError as for anybody."""
+    namespace = obj["metadata"].get("namespace", "")
+    return await write.create(internal(cluster, resource, "create", namespace, "", by=by), obj)
 
 
-async def ensure(cluster: Cluster, resource: Resource, obj: Object, *, by: str) -> None:
+async def ensure(cluster: Cluster, resource: Resource, obj: Object, *, by: User | str) -> None:
     """Create an object unless it is there."""
     meta = obj["metadata"]
     if cluster.store.get(resource.storage, meta.get("namespace", ""), meta["name"]) is None:
@@ -42,9 +42,20 @@ async def change(
 ) -> Object:
     """Change an object as one of the control plane's accounts."""
     meta = obj["metadata"]
-    namespace = meta.get("namespace", "")
-    call = internal(cluster, resource, by=by, namespace=namespace, name=meta["name"])
-    return await write.update(call.on(verb="patch"), make)
+    call = internal(cluster, resource, "patch", meta.get("namespace", ""), meta["name"], by=by)
+    return await write.update(call, make)
+
+
+async def drop_finalizer(
+    cluster: Cluster, resource: Resource, obj: Object, name: str, *, by: str
+) -> None:
+    """Take a finalizer off an object, which goes with its last one."""
+
+    def make(held: Object) -> Object:
+        kept = [one for one in held["metadata"].get("finalizers") or () if one != name]
+        return {**held, "metadata": {**held["metadata"], "finalizers": kept}}
+
+    await change(cluster, resource, obj, make, by=by)
 
 
 async def delete(
@@ -52,11 +63,10 @@ async def delete(
 ) -> None:
     """Delete exactly this object (by its UID); one that is gone already is fine."""
     meta = obj["metadata"]
-    namespace = meta.get("namespace", "")
-    call = internal(cluster, resource, by=by, namespace=namespace, name=meta["name"])
+    call = internal(cluster, resource, "delete", meta.get("namespace", ""), meta["name"], by=by)
     given = {"preconditions": {"uid": meta["uid"]}, **options}
     try:
-        await deleting.delete(call.on(verb="delete"), given)
+        await deleting.delete(call, given)
     except ApiError as error:
         if error.code not in {404, 409}:
             raise

@@ -60,23 +60,11 @@ def list_in(form: Form, call: Call, page: Page) -> Object:
             meta["remainingItemCount"] = page.left
     if form.kind == "Table":
         return _table(form, call, page.items, meta)
+    kind, version, items = call.resource.list_kind, call.resource.api_version, page.items
     if form.kind:
+        kind, version = "PartialObjectMetadataList", f"{_META}/{form.version}"
         items = [_partial(form, obj) for obj in page.items]
-        version = f"{_META}/{form.version}"
-        return {
-            "kind": "PartialObjectMetadataList",
-            "apiVersion": version,
-            "metadata": meta,
-            "items": items,
-        }
-    resource = call.resource
-    version = resource.api_version
-    return {
-        "kind": resource.list_kind,
-        "apiVersion": version,
-        "metadata": meta,
-        "items": page.items,
-    }
+    return {"kind": kind, "apiVersion": version, "metadata": meta, "items": items}
 
 
 def _partial(form: Form, obj: Object) -> Object:

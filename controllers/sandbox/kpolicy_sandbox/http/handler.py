@@ -10,16 +10,14 @@ import orjson
 from aiohttp import web
 
 from kpolicy_sandbox import errors
-from kpolicy_sandbox.access.identity import authenticate
-from kpolicy_sandbox.access.rbac import Question, demand
+from kpolicy_sandbox.access.auth import Question, authenticate, demand
 from kpolicy_sandbox.call import Call, User
 from kpolicy_sandbox.objects.patches import APPLY, JSON_PATCH, MERGE, STRATEGIC
 from kpolicy_sandbox.objects.read import Page, selector_of, watch
 from kpolicy_sandbox.schema.protobuf import MAGIC, MEDIA_TYPE, decode
 
 from . import answers, nonresource
-from .resources import Body, act
-from .subresources import act_below
+from .resources import Body, act, act_below
 
 if TYPE_CHECKING:
     from kpolicy_sandbox.cluster import Cluster
@@ -212,8 +210,7 @@ _OTHERS = {
 def _type_of(registry: Registry, api_version: str, kind: str) -> str:
     if named := _OTHERS.get((api_version, kind)):
         return named
-    group, _, version = api_version.rpartition("/")
-    resource = registry.by_kind(group, version, kind)
+    resource = registry.by_api_version(api_version, kind)
     return resource.type if resource else ""
 
 
@@ -250,13 +247,9 @@ def place_of(path: str) -> Place | None:
 
 def _below(group: str, version: str, parts: list[str]) -> Place | None:
     namespace = ""
-    if parts[0] == "namespaces" and len(parts) > 1:
-        namespace = parts[1]
-        if len(parts) > 2 and parts[2] not in _OF_NAMESPACES:
-            parts = parts[2:]
-        else:
-            # the namespace itself, which lies in no namespace
-            namespace = ""
+    # anything shorter is the namespace itself, which lies in no namespace
+    if parts[0] == "namespaces" and len(parts) > 2 and parts[2] not in _OF_NAMESPACES:
+        namespace, parts = parts[1], parts[2:]
     plural, name, below, *rest = [*parts, "", "", ""]
     return Place(group, version, plural, namespace, name, below, "/".join(filter(None, rest)))
 

@@ -6,15 +6,16 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from kpolicy_sandbox import errors
-from kpolicy_sandbox.access import tokens
-from kpolicy_sandbox.access.rbac import MASTERS
+from kpolicy_sandbox.access import auth
+from kpolicy_sandbox.access.auth import MASTERS
 from kpolicy_sandbox.call import User
 from kpolicy_sandbox.clock import parse_duration
 
-from . import discovery, openapi
+from . import openapi
 
 if TYPE_CHECKING:
     from kpolicy_sandbox.cluster import Cluster
+    from kpolicy_sandbox.kinds import Registry, Resource
 
 Object = dict[str, Any]
 HEALTH = {"/healthz", "/livez", "/readyz"}
@@ -51,11 +52,11 @@ def answer(cluster: Cluster, path: str, accept: str) -> tuple[Any, str]:
         case ["api" | "apis" as root]:
             return _roots(cluster, accept, core=root == "api")
         case ["api", "v1"]:
-            return discovery.resource_list(registry, "", "v1"), ""
+            return resource_list(registry, "", "v1"), ""
         case ["apis", group] if group in registry.groups():
-            return discovery.group(registry, group), ""
+            return api_group(registry, group), ""
         case ["apis", group, version] if version in registry.groups().get(group, ()):
-            return discovery.resource_list(registry, group, version), ""
+            return resource_list(registry, group, version), ""
         case ["openapi", "v2"]:
             return b"", openapi.V2
         case ["openapi", "v3"]:
@@ -68,12 +69,12 @@ def answer(cluster: Cluster, path: str, accept: str) -> tuple[Any, str]:
 
 
 def _roots(cluster: Cluster, accept: str, *, core: bool) -> tuple[Any, str]:
-    if version := discovery.aggregated_version(accept):
+    if version := aggregated_version(accept):
         media = f"application/json;g=apidiscovery.k8s.io;v={version};as=APIGroupDiscoveryList"
-        return discovery.aggregated(cluster.registry, version, core=core), media
+        return aggregated(cluster.registry, version, core=core), media
     if core:
-        return discovery.core_versions(), ""
-    return discovery.group_list(cluster.registry), ""
+        return core_versions(), ""
+    return group_list(cluster.registry), ""
 
 
 def _clock(cluster: Cluster) -> Object:
@@ -129,7 +130,7 @@ def _user(cluster: Cluster, wanted: Object) -> Object:
     return {
         "name": name,
         "groups": groups,
-        "token": tokens.issue(cluster.token_key, User(name, tuple(groups))),
+        "token": auth.issue(cluster.token_key, User(name, tuple(groups))),
     }
 
 
@@ -141,3 +142,148 @@ def _services(cluster: Cluster, wanted: Object) -> Object:
             )
         cluster.services[name] = address
     return dict(cluster.services)
+
+
+_VERBS_BELOW = {
+    "status": ["get", "patch", "update"],
+    "scale": ["get", "patch", "update"],
+    "log": ["get"],
+    "ephemeralcontainers": ["get", "patch", "update"],
+}
+
+
+def aggregated_version(accept: str) -> str:
+    """Return the version of aggregated discovery that an Accept header names first; "" for none."""
+    for entry in accept.split(","):
+        if "g=apidiscovery.k8s.io" in entry and "as=APIGroupDiscoveryList" in entry:
+            for version in ("v2", "v2beta1"):
+                if f"v={version};" in f"{entry.replace(' ', '')};":
+                    return version
+    return ""
+
+
+def aggregated(registry: Registry, version: str, *, core: bool) -> Object:
+    """Return the `APIGroupDiscoveryList` of the core group or of all others."""
+    groups = {name: found for name, found in registry.groups().items() if (name == "") == core}
+    items = [
+        {
+            "metadata": {"name": group, "creationTimestamp": None}
+            if group
+            else {"creationTimestamp": None},
+            "versions": [_version(registry, group, one) for one in versions],
+        }
+        for group, versions in groups.items()
+    ]
+    return {
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": f"apidiscovery.k8s.io/{version}",
+        "metadata": {},
+        "items": items,
+    }
+
+
+def _version(registry: Registry, group: str, version: str) -> Object:
+    resources = [_resource(one) for one in registry.in_version(group, version)]
+    return {"version": version, "freshness": "Current", "resources": resources}
+
+
+def _resource(resource: Resource) -> Object:
+    made: Object = {
+        "resource": resource.plural,
+        "responseKind": _kind(resource.group, resource.version, resource.kind),
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+        "singularResource": resource.singular,
+        "verbs": list(resource.verbs),
+        **_further_names(resource),
+    }
+    if below := subresources(resource):
+        made["subresources"] = [
+            {"subresource": name, "responseKind": _kind(*kind), "verbs": _below(name)}
+            for name, kind in below.items()
+        ]
+    return made
+
+
+def subresources(resource: Resource) -> dict[str, tuple[str, str, str]]:
+    """Return the subresources of a resource, each with group, version and kind of its bodies."""
+    found: dict[str, tuple[str, str, str]] = {}
+    if resource.has_status:
+        found["status"] = (resource.group, resource.version, resource.kind)
+    if resource.has_scale:
+        found["scale"] = ("autoscaling", "v1", "Scale")
+    for name, body in resource.subresources.items():
+        api_version, _, kind = body.partition(" ")
+        group, _, version = api_version.rpartition("/")
+        found[name] = (group, version, kind)
+    return found
+
+
+def _below(name: str) -> list[str]:
+    return _VERBS_BELOW.get(name, ["create"])
+
+
+def _kind(group: str, version: str, kind: str) -> Object:
+    return {"group": group, "version": version, "kind": kind}
+
+
+def core_versions() -> Object:
+    """Return the answer of `/api` for clients without aggregated discovery."""
+    addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1"}]
+    return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
+
+
+def group_list(registry: Registry) -> Object:
+    """Return the answer of `/apis` for clients without aggregated discovery."""
+    groups = [api_group(registry, name) for name in registry.groups() if name]
+    return {"kind": "APIGroupList", "apiVersion": "v1", "groups": groups}
+
+
+def api_group(registry: Registry, name: str) -> Object:
+    """Return one group with its versions, the preferred one first."""
+    versions = [
+        {"groupVersion": f"{name}/{version}", "version": version}
+        for version in registry.groups()[name]
+    ]
+    return {
+        "kind": "APIGroup",
+        "apiVersion": "v1",
+        "name": name,
+        "versions": versions,
+        "preferredVersion": versions[0],
+    }
+
+
+def resource_list(registry: Registry, name: str, version: str) -> Object:
+    """Return the resources of one group and version, subresources as rows of their own."""
+    rows: list[Object] = []
+    for resource in registry.in_version(name, version):
+        rows.append(_row(resource))
+        for below, (group_, version_, kind) in subresources(resource).items():
+            row: Object = {
+                "name": f"{resource.plural}/{below}",
+                "singularName": "",
+                "namespaced": resource.namespaced,
+                "kind": kind,
+                "verbs": _below(below),
+            }
+            if (group_, version_) != (name, version):
+                row.update(group=group_, version=version_)
+            rows.append(row)
+    shown = f"{name}/{version}" if name else version
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": shown, "resources": rows}
+
+
+def _row(resource: Resource) -> Object:
+    return {
+        "name": resource.plural,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "kind": resource.kind,
+        "verbs": list(resource.verbs),
+        **_further_names(resource),
+    }
+
+
+def _further_names(resource: Resource) -> Object:
+    names = {"shortNames": resource.short_names, "categories": resource.categories}
+    return {key: list(words) for key, words in names.items() if words}

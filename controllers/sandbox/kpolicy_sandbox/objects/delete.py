@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from kpolicy_sandbox.admission.webhook_client import Subject
 from kpolicy_sandbox.errors import ApiError, bad_request, conflict, forbidden
+from kpolicy_sandbox.kinds import presented
 from kpolicy_sandbox.schema.unknown import prune
 from kpolicy_sandbox.store import Stale
 
-from .versions import presented
 from .write import current_of, finished
 
 if TYPE_CHECKING:

@@ -5,9 +5,13 @@ Strict, unlike the engine's patches, which follow Kyverno: a missing path is an 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kpolicy_sandbox.errors import ApiError, bad_request
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 JSON_PATCH = "application/json-patch+json"
 MERGE = "application/merge-patch+json"
@@ -49,12 +53,11 @@ def _apply(document: Any, operation: dict[str, Any]) -> Any:
     path = _parts(operation["path"])
     match operation["op"]:
         case "add":
-            return _add(document, path, operation["value"])
+            return _edited(document, path, _add, operation["value"])
         case "replace":
-            _get(document, path)
-            return _put(document, path, operation["value"])
+            return _edited(document, path, _replace, operation["value"])
         case "remove":
-            return _remove(document, path)
+            return _edited(document, path, _remove)
         case "test":
             if _get(document, path) != operation.get("value"):
                 raise ValueError(f"testing path {operation['path']} value failed")
@@ -62,9 +65,9 @@ def _apply(document: Any, operation: dict[str, Any]) -> Any:
         case "move":
             source = _parts(operation["from"])
             value = _get(document, source)
-            return _add(_remove(document, source), path, value)
+            return _edited(_edited(document, source, _remove), path, _add, value)
         case "copy":
-            return _add(document, path, _get(document, _parts(operation["from"])))
+            return _edited(document, path, _add, _get(document, _parts(operation["from"])))
     raise ValueError(f"unexpected kind: {operation['op']}")
 
 
@@ -93,36 +96,36 @@ def _index(container: Any, part: str) -> Any:
     return part
 
 
-def _put(document: Any, path: list[str], value: Any) -> Any:
+def _edited(
+    document: Any, path: list[str], edit: Callable[[Any, str, Any], None], value: Any = None
+) -> Any:
+    """Return a document, copied along a path, after `edit` of what holds the last part; the whole one where the path is empty."""
     if not path:
+        if edit is _remove:
+            raise ValueError("missing path: the whole document cannot be removed")
         return value
-    made: Any = list(document) if isinstance(document, list) else dict(document)
-    index = _index(made, path[0]) if len(path) > 1 or isinstance(made, list) else path[0]
-    made[index] = _put(made[index], path[1:], value) if len(path) > 1 else value
-    return made
-
-
-def _add(document: Any, path: list[str], value: Any) -> Any:
-    if not path:
-        return value
-    if len(path) > 1:
-        index = _index(document, path[0])
-        made = list(document) if isinstance(document, list) else dict(document)
-        made[index] = _add(document[index], path[1:], value)
-        return made
-    if isinstance(document, list):
-        index = len(document) if path[0] == "-" else int(path[0])
-        if not 0 <= index <= len(document):
-            raise ValueError(f"invalid index referenced: {path[0]}")
-        return [*document[:index], value, *document[index:]]
-    return {**document, path[0]: value}
-
-
-def _remove(document: Any, path: list[str]) -> Any:
-    index = _index(document, path[0])
     made = list(document) if isinstance(document, list) else dict(document)
-    if len(path) > 1:
-        made[index] = _remove(document[index], path[1:])
+    if len(path) == 1:
+        edit(made, path[0], value)
     else:
-        del made[index]
+        index = _index(made, path[0])
+        made[index] = _edited(made[index], path[1:], edit, value)
     return made
+
+
+def _add(container: Any, part: str, value: Any) -> None:
+    if not isinstance(container, list):
+        container[part] = value
+        return
+    index = len(container) if part == "-" else int(part)
+    if not 0 <= index <= len(container):
+        raise ValueError(f"invalid index referenced: {part}")
+    container.insert(index, value)
+
+
+def _replace(container: Any, part: str, value: Any) -> None:
+    container[_index(container, part)] = value
+
+
+def _remove(container: Any, part: str, _: Any) -> None:
+    del container[_index(container, part)]

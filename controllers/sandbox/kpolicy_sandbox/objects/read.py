@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from kpolicy_sandbox.errors import ApiError, bad_request, gone
+from kpolicy_sandbox.kinds import presented
 from kpolicy_sandbox.store import Change, Stale
 
 from .selectors import field_selector, label_selector
-from .versions import presented
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable

@@ -11,18 +11,17 @@ import uuid
 from typing import TYPE_CHECKING, Any
 
 from kpolicy_sandbox import errors
-from kpolicy_sandbox.access.escalation import check_rights
+from kpolicy_sandbox.access.auth import check_rights
 from kpolicy_sandbox.admission.webhook_client import Subject
 from kpolicy_sandbox.cluster import suffix
+from kpolicy_sandbox.kinds import presented, stored_form
 from kpolicy_sandbox.store import Stale
 
-from .apply import Writer, record_update
-from .checks import check
+from .checks import check, check_update
 from .defaults import with_defaults
-from .immutability import check_update
+from .managed_fields import Writer, record_update
 from .shapes import shape_of
 from .strategies import admit, counts_generations, prepare_create, prepare_update
-from .versions import presented, stored_form
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,4 +1,7 @@
-"""Forgets uses of codes and grants that nothing can depend on any more, so that there are never too many objects.
+"""What codes need beside their use: uses that nothing can depend on any more are forgotten, and keys are replaced.
+
+Codes get another key every thirty days, when an administrator asks, and when the cluster was put back to an older state: then at
+once, because uses are forgotten and used codes would be good again.
 
 INVARIANT: a use is forgotten only after the trail has it and what became of it, and only when its code or grant cannot be used
 any more: forgetting one earlier would let it be used again.
@@ -7,12 +10,18 @@ any more: forgetting one earlier would let it be used again.
 from __future__ import annotations
 
 import logging
-from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import Kind, NotFound
-from controllers.kube.kinds import CODE_CLAIMS, CODE_USES, GRANT_POLICIES, GRANTS, ONE_TIME_CODES
+from controllers.kube.kinds import (
+    CODE_CLAIMS,
+    CODE_USES,
+    GRANT_POLICIES,
+    GRANTS,
+    ONE_TIME_CODES,
+    SECRETS,
+)
+from controllers.store.code_keys import ROTATE, ROTATED_AT, SECRET_NAME, CodeKeys
 from controllers.store.grants import GRANT_UID
 from engine.errors import EngineError
 from engine.grants import FINAL as FINAL_STATES
@@ -24,8 +33,9 @@ from .confirming import FINAL
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from controllers.kube import Kind
     from controllers.loops.context import LoopContext
-    from controllers.store.audit import AuditTrail
+    from controllers.store.audit import AuditTrail, Regression
     from engine.model import Object
 
 LOOK_EVERY: Final = 600.0
@@ -70,7 +80,7 @@ class PruneLoop:
         if due:
             await self._trail.record(_record(due, now))
         for one in due:
-            await self._drop(CODE_USES, one)
+            await self._context.drop(CODE_USES, one)
             self._context.metrics.count("kpolicy_code_uses_pruned")
 
     async def _forget_claims(self, now: datetime) -> None:
@@ -78,7 +88,7 @@ class PruneLoop:
         for one in await self._all(CODE_CLAIMS, ""):
             created = rfc3339.read(str(one["metadata"].get("creationTimestamp") or ""))
             if created is not None and now - created > CLAIMED:
-                await self._drop(CODE_CLAIMS, one)
+                await self._context.drop(CODE_CLAIMS, one)
 
     async def _over(self, uses: Sequence[Object], now: datetime) -> list[Object]:
         """Return the uses that nothing depends on any more, the oldest first."""
@@ -110,16 +120,6 @@ class PruneLoop:
 
     async def _all(self, kind: Kind, namespace: str) -> Sequence[Object]:
         return (await self._context.client.list_all(kind, namespace)).items
-
-    async def _drop(self, kind: Kind, obj: Object) -> None:
-        metadata = obj["metadata"]
-        with suppress(NotFound):
-            await self._context.client.delete(
-                kind,
-                str(metadata["name"]),
-                str(metadata.get("namespace") or ""),
-                uid=str(metadata.get("uid") or ""),
-            )
 
 
 def _reduced(use: Object) -> Object:
@@ -168,4 +168,90 @@ def _record(due: Sequence[Object], now: datetime) -> dict[str, Any]:
         "policy": "",
         "result": "ok",
         "reason": f"{len(due)} uses up to {until}, each of them told here before",
+    }
+
+
+KEYS_EVERY: Final = 5.0
+"""Seconds between two looks at what administrators ask for."""
+TRAIL_EVERY: Final = 60.0
+"""Seconds between two looks at the end of the trail."""
+OLDEST: Final = timedelta(days=30)
+_LONGEST: Final = 512
+
+
+class RotationLoop:
+    """Rotates the keys of codes. `run` it as a task on the leader."""
+
+    def __init__(self, context: LoopContext, trail: AuditTrail) -> None:
+        self._context, self._trail = context, trail
+        self._keys = CodeKeys(context.client, context.clock, context.namespace, context.key)
+        self._regression: Regression | None = None
+        self._looked_at: datetime | None = None
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        self._trail.on_regression.append(self._noted)
+        try:
+            while True:
+                try:
+                    await self._look()
+                except EngineError as error:
+                    _log.warning("the keys of codes cannot be looked after: %s", error.message)
+                await self._context.clock.sleep(KEYS_EVERY)
+        finally:
+            self._trail.on_regression.remove(self._noted)
+
+    def _noted(self, regression: Regression) -> None:
+        self._regression = regression
+
+    async def _look(self) -> None:
+        """Rotate where there is a reason; raises KubeError, then it is tried again."""
+        now = self._context.clock.now()
+        if self._looked_at is None or (now - self._looked_at).total_seconds() >= TRAIL_EVERY:
+            await self._trail.look()
+            self._looked_at = now
+        if self._regression is not None:
+            await self._after_regression(self._regression, now)
+            self._regression = None
+            return
+        stored = await self._keys.ensure()
+        annotations = stored["metadata"].get("annotations") or {}
+        if asked := str(annotations.get(ROTATE) or ""):
+            await self._rotate("revoke" if asked.startswith("revoke") else "asked", asked, now)
+        elif now - _rotated_at(stored, now) >= OLDEST:
+            await self._rotate("age", "the key was thirty days old", now)
+
+    async def _after_regression(self, found: Regression, now: datetime) -> None:
+        _log.error(
+            "the audit trail was put back: it ends at record %d, record %d was seen; all codes are revoked",
+            found.ends, found.seen,
+        )  # fmt: skip
+        self._context.metrics.count("kpolicy_audit_regressions")
+        why = f"the trail ended at record {found.ends}, record {found.seen} had been written: the cluster was put back to an older state"
+        await self._rotate("regression", why, now)
+
+    async def _rotate(self, how: str, reason: str, now: datetime) -> None:
+        """Take another key; where codes have to be revoked, the one before is dead at once."""
+        key = await self._keys.rotate(now, revoke=how in ("revoke", "regression"))
+        self._context.metrics.count("kpolicy_code_keys_rotated", (how,))
+        await self._trail.record(_rotation_record(how, key.id, reason, now))
+
+
+def _rotated_at(secret: Object, now: datetime) -> datetime:
+    annotations = secret["metadata"].get("annotations") or {}
+    created = str(secret["metadata"].get("creationTimestamp") or "")
+    return rfc3339.read(str(annotations.get(ROTATED_AT) or "")) or rfc3339.read(created) or now
+
+
+def _rotation_record(how: str, key: int, reason: str, now: datetime) -> dict[str, Any]:
+    at = rfc3339.write(now)
+    return {
+        "id": f"rotate/{at}/{key}",
+        "time": at,
+        "actor": "kpolicy",
+        "verb": "revoke-codes" if how in ("revoke", "regression") else "rotate",
+        "object": {"kind": SECRETS.kind, "namespace": "", "name": SECRET_NAME},
+        "policy": "",
+        "result": "ok",
+        "reason": reason[:_LONGEST],
     }

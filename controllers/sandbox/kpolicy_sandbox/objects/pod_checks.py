@@ -1,0 +1,105 @@
+"""What makes a Pod invalid, or what makes Pods from a template, by kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from kpolicy_sandbox.errors import (
+    Cause,
+    field_cause,
+    invalid_field,
+    required_field,
+    unsupported_field,
+)
+
+from .metadata_checks import LABEL, LABEL_TEXT
+from .selectors import matches_selector
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+Object = dict[str, Any]
+
+
+def _pod(obj: Object) -> Iterator[Cause]:
+    yield from _pod_spec(obj.get("spec") or {}, "spec")
+
+
+def _pod_spec(spec: Object, path: str) -> Iterator[Cause]:
+    if not spec.get("containers"):
+        yield required_field(f"{path}.containers")
+    volumes = {volume.get("name") for volume in spec.get("volumes") or ()}
+    seen: set[str] = set()
+    for group in ("initContainers", "containers"):
+        for number, container in enumerate(spec.get(group) or ()):
+            where = f"{path}.{group}[{number}]"
+            yield from _container(container, where, volumes, seen)
+    policies = ["Always", "OnFailure", "Never"]
+    if spec.get("restartPolicy", "Always") not in policies:
+        yield unsupported_field(f"{path}.restartPolicy", spec["restartPolicy"], policies)
+
+
+def _container(container: Object, where: str, volumes: set[Any], seen: set[str]) -> Iterator[Cause]:
+    name = container.get("name", "")
+    if not name:
+        yield required_field(f"{where}.name")
+    elif not LABEL.fullmatch(name):
+        yield invalid_field(f"{where}.name", name, LABEL_TEXT)
+    elif name in seen:
+        yield field_cause("Duplicate", f"{where}.name", f'Duplicate value: "{name}"')
+    seen.add(name)
+    if not container.get("image"):
+        yield required_field(f"{where}.image")
+    for number, mount in enumerate(container.get("volumeMounts") or ()):
+        if mount.get("name") not in volumes:
+            place = f"{where}.volumeMounts[{number}].name"
+            yield field_cause("NotFound", place, f'Not found: "{mount.get("name", "")}"')
+
+
+def _workload(obj: Object) -> Iterator[Cause]:
+    spec = obj.get("spec") or {}
+    template = spec.get("template") or {}
+    labels = (template.get("metadata") or {}).get("labels") or {}
+    if not spec.get("selector"):
+        yield required_field("spec.selector")
+    elif not matches_selector(spec["selector"], labels):
+        yield invalid_field(
+            "spec.template.metadata.labels", {}, "`selector` does not match template `labels`"
+        )
+    yield from _pod_spec(template.get("spec") or {}, "spec.template.spec")
+    restart = (template.get("spec") or {}).get("restartPolicy", "Always")
+    if restart != "Always":
+        yield unsupported_field("spec.template.spec.restartPolicy", restart, ["Always"])
+    if isinstance(count := spec.get("replicas"), int) and count < 0:
+        yield invalid_field("spec.replicas", count, "must be greater than or equal to 0")
+
+
+def _job(obj: Object) -> Iterator[Cause]:
+    template = (obj.get("spec") or {}).get("template") or {}
+    yield from _job_template(template, "spec.template.spec")
+
+
+def _job_template(template: Object, path: str) -> Iterator[Cause]:
+    spec = template.get("spec") or {}
+    yield from _pod_spec(spec, path)
+    if spec.get("restartPolicy", "Always") == "Always":
+        yield required_field(f"{path}.restartPolicy", 'valid values: "OnFailure", "Never"')
+
+
+def _cron_job(obj: Object) -> Iterator[Cause]:
+    spec = obj.get("spec") or {}
+    if not spec.get("schedule"):
+        yield required_field("spec.schedule")
+    template = ((spec.get("jobTemplate") or {}).get("spec") or {}).get("template") or {}
+    yield from _job_template(template, "spec.jobTemplate.spec.template.spec")
+
+
+PODS_AND_WORKLOADS: dict[str, Callable[[Object], Iterator[Cause]]] = {
+    "Pod": _pod,
+    "Deployment": _workload,
+    "ReplicaSet": _workload,
+    "StatefulSet": _workload,
+    "DaemonSet": _workload,
+    "Job": _job,
+    "CronJob": _cron_job,
+}
