@@ -8,22 +8,25 @@ connections that went silent.
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
+from contextlib import aclosing, nullcontext, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, cast
 
-from .client import PAGE, Client
+from .client import PAGE, Client, ListPage
 from .clock import Backoff, Clock, SystemClock
 from .clock import chance as by_chance
 from .errors import Forbidden, Gone, KubeError, NotFound
+from .rush import PATIENCE
 from .store import Store, by_label, by_owner, by_uid, metadata_of, trimmed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 
     from engine.model import Object
 
+    from .client import Event
     from .kinds import Kind
+    from .rush import Rush
 
 _SHORTEST_WATCH, _LONGEST_WATCH = 300, 600
 _LONG_PAUSE = 60.0
@@ -32,6 +35,9 @@ _TOO_SHORT = 1.0
 _TRIES_IN_PAGES = 3
 _FIRST_PAGE = 50
 """Objects asked for at first for people who look: a screenful is there soon, and a long page's rest is not waited for."""
+
+LOOK: Final = 1.0
+"""Seconds between two looks at how many objects there are while a watch rests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,9 @@ class Reflector:
     With `by_page` the store holds a long list's objects as they come, before it is whole: for people who look, never for
     decisions. So does `enough`, which is asked after each page whether what came suffices: the store `is_cut` then, and changes of
     what was left where it is are passed over.
+
+    With a `rush` the watch rests while many objects are new, because each costs the server its encoding for us: it is closed, the
+    objects are counted now and then, and it goes on where it was when the rush is over, or has lasted for long.
     """
 
     def __init__(
@@ -64,6 +73,7 @@ class Reflector:
         on_problem: Callable[[Kind, str], None] | None = None,
         by_page: bool = False,
         enough: Callable[[Sequence[Object]], bool] | None = None,
+        rush: Rush | None = None,
     ) -> None:
         self.kind = kind
         self.store = store
@@ -78,6 +88,9 @@ class Reflector:
         self._stale_lists = 0
         self._by_page = by_page
         self._enough = enough
+        self._rush = rush
+        self._rests = False
+        self._behind_until = 0
 
     def __repr__(self) -> str:
         return f"<Reflector {self.kind} {self.problem or 'healthy'} {self.store!r}>"
@@ -96,8 +109,14 @@ class Reflector:
                 self._report(error.message)
                 await self._clock.sleep(self._pause(error, started))
 
+    def never_rest(self) -> None:
+        """Let the watch go on in a rush from now on, because of somebody who cannot wait; a rest ends within a second."""
+        self._rush = None
+
     async def _round(self) -> None:
         """List where there is no version to go on from, then watch until the stream ends."""
+        if self._rests:
+            await self._rest()
         if not self._version:
             await self._list()
         started = self._clock.monotonic()
@@ -105,7 +124,7 @@ class Reflector:
         lasted = self._clock.monotonic() - started
         if lasted >= _HEALTHY_AFTER or seen:
             self._backoff.reset()
-        elif lasted < _TOO_SHORT:
+        elif lasted < _TOO_SHORT and not self._rests:
             await self._clock.sleep(self._backoff.next())
 
     async def _list(self) -> None:
@@ -152,23 +171,67 @@ class Reflector:
             timeout_seconds=_SHORTEST_WATCH + int(span * self._chance()),
             metadata_only=self._selection.metadata_only,
         )
-        async for event in events:
-            # INVARIANT: what is cut does not grow.
-            if (
-                self.store.is_cut
-                and event.type in ("ADDED", "MODIFIED")
-                and not self.store.holds(event.object)
-            ):
-                self._version = str(
-                    (event.object.get("metadata") or {}).get("resourceVersion") or self._version
-                )
-                continue
-            self.store.apply(event)
-            self._version = self.store.version
-            seen += 1
-            if self.problem:
-                self._report("")
+        async with aclosing(cast("AsyncGenerator[Event]", events)):
+            async for event in events:
+                seen += self._taken_over(event)
+                if self.problem:
+                    self._report("")
+                if self._rests:
+                    break
         return seen
+
+    def _taken_over(self, event: Event) -> bool:
+        """Take over an event; False for a change of what was left where it is."""
+        is_held = self.store.holds(event.object)
+        # INVARIANT: what is cut does not grow.
+        if self.store.is_cut and event.type in ("ADDED", "MODIFIED") and not is_held:
+            metadata = event.object.get("metadata") or {}
+            self._version = str(metadata.get("resourceVersion") or self._version)
+            return False
+        self.store.apply(event)
+        self._version = self.store.version
+        if event.type == "ADDED" and not is_held:
+            self._note_new()
+        return True
+
+    def _note_new(self) -> None:
+        """Count a new object, unless it was counted during a rest, and rest once there are many."""
+        version = self._version
+        is_counted = version.isdecimal() and int(version) <= self._behind_until
+        if self._rush is not None and not is_counted:
+            self._rush.created()
+            self._rests = self._rush.is_full and version.isdecimal()
+
+    async def _rest(self) -> None:
+        """Return when the rush is over, has lasted for long, or is nothing to wait for; what is new meanwhile is counted."""
+        self._rests = False
+        known, began = len(self.store), self._clock.monotonic()
+        with self._rush.rest() if self._rush is not None else nullcontext():
+            while (
+                (rush := self._rush) is not None
+                and rush.is_full
+                and self._clock.monotonic() - began < PATIENCE
+            ):
+                await self._clock.sleep(LOOK)
+                page = await self._look()
+                there = len(page.items) + page.remaining
+                rush.created(max(there - known, 0))
+                known = there
+                if page.resource_version.isdecimal():
+                    self._behind_until = int(page.resource_version)
+        if known > 2 * len(self.store):
+            # a list costs the server less than as many events
+            self._version = ""
+
+    async def _look(self) -> ListPage:
+        return await self._client.list(
+            self.kind,
+            self._selection.namespace,
+            label_selector=self._selection.labels,
+            field_selector=self._selection.fields,
+            limit=1,
+            metadata_only=True,
+        )
 
     def _pause(self, error: KubeError, started: float) -> float:
         if isinstance(error, Forbidden | NotFound):
@@ -244,16 +307,21 @@ class Informers:
         labels: Iterable[str] = (),
         reduce: Callable[[Object], Object] | None = None,
         enough: Callable[[Sequence[Object]], bool] | None = None,
+        rush: Rush | None = None,
     ) -> Store:
         """Return the store of a kind and keep it filled until `release`; `labels` are indexed by `label:NAME`.
 
-        Every store has the indexes `owner` and `uid`. `reduce` makes of an object what is kept of it, `enough` is the reflector's.
-        Who comes second gets the indexes and the objects of the first.
+        Every store has the indexes `owner` and `uid`. `reduce` makes of an object what is kept of it, `enough` and `rush` are the
+        reflector's. Who comes second gets the indexes and the objects of the first; without a `rush` the watch rests for nobody
+        any more.
         """
         key = (kind, selection)
         shared = self._shared.get(key)
         if shared is None:
-            shared = self._shared[key] = self._started(kind, selection, labels, reduce, enough)
+            shared = self._started(kind, selection, labels, reduce, enough, rush)
+            self._shared[key] = shared
+        elif rush is None:
+            shared.reflector.never_rest()
         shared.users += 1
         return shared.reflector.store
 
@@ -281,6 +349,7 @@ class Informers:
         labels: Iterable[str],
         reduce: Callable[[Object], Object] | None,
         enough: Callable[[Sequence[Object]], bool] | None,
+        rush: Rush | None,
     ) -> _Shared:
         indexes: dict[str, Callable[[Object], Iterable[str]]] = {"owner": by_owner, "uid": by_uid}
         indexes.update({f"label:{name}": by_label(name) for name in labels})
@@ -295,6 +364,7 @@ class Informers:
             on_problem=self._on_problem,
             by_page=self._by_page,
             enough=enough,
+            rush=rush,
         )
         return _Shared(reflector, asyncio.create_task(reflector.run(), name=f"reflector {kind}"))
 

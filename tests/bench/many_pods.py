@@ -28,7 +28,17 @@ from tests.e2e.server import binaries
 from tests.e2e.server.processes import free_ports
 from tests.e2e.server.real import AUDIT_LOG
 
-from .pod_creation import CONNECTIONS, PODS, REPORTS, SECONDS, access, count_at, creations, pod
+from .pod_creation import (
+    CONNECTIONS,
+    CREATED,
+    PODS,
+    REPORTS,
+    SECONDS,
+    access,
+    count_at,
+    creations,
+    pod,
+)
 from .webhook_server import policies
 
 if TYPE_CHECKING:
@@ -171,7 +181,9 @@ class _Measurement:
 
     def _rate(self) -> float:
         """Return how many Pods are created a second."""
-        (_, count) = asyncio.run(creations(self._tier, self._tier.folder / AUDIT_LOG))
+        (_, count) = asyncio.run(
+            creations(self._tier, self._tier.folder / AUDIT_LOG, pod(), CREATED)
+        )
         return count / SECONDS
 
     def _uid(self, name: str) -> str:

@@ -3,7 +3,8 @@
 The limit is a webhook that answers without looking: what a call takes from the API server no engine gives back. Everything shares the machine's cores: etcd, API server, controller manager, engine and the client with its 8 connections. Beside
 the rate stands the processor time of one creation, that of all these processes together, which other work on the host does not
 change: where the cores are full, the rate follows from it. What they spend at rest is taken off. Reports that were not written during the rush are waited for, and
-what they cost stands in a line of its own.
+what they cost stands in a line of its own. So does what it costs to refuse Pods that violate a policy, beside the webhook that refuses
+them without looking at more.
 """
 
 from __future__ import annotations
@@ -42,6 +43,10 @@ PATIENCE = 60.0
 NAMESPACE = "default"
 KINDS = ("no webhook", "a webhook that only allows", "16 Pod Security policies")
 NONE, NO_OP, POLICIES = KINDS
+REFUSALS = {NO_OP: "refused by that webhook", POLICIES: "refused by the policies"}
+"""What is measured besides where a kind of round refuses Pods that violate a policy."""
+
+CREATED, REFUSED = b"HTTP/1.1 201", b"HTTP/1.1 400"
 _NO_OP = {
     "apiVersion": "admissionregistration.k8s.io/v1",
     "kind": "ValidatingWebhookConfiguration",
@@ -74,7 +79,7 @@ def main(*flags: str) -> int:
         programs = binaries.ready()
     except binaries.ToolMissingError as reason:
         sys.exit(f"error: {reason}")
-    found: dict[str, list[Round]] = {kind: [] for kind in (*KINDS, LATER)}
+    found: dict[str, list[Round]] = {kind: [] for kind in (*KINDS, *REFUSALS.values(), LATER)}
     with (
         tempfile.TemporaryDirectory(prefix="kpolicy-bench-") as folder,
         tiers.real_tier(Path(folder), programs) as tier,
@@ -84,7 +89,10 @@ def main(*flags: str) -> int:
             for _ in range(ROUNDS):
                 for kind in KINDS:
                     _settle(tier, kind, webhook)
-                    found[kind].append(_rush(tier))
+                    if kind in REFUSALS:
+                        found[REFUSALS[kind]].append(_rush(tier, _violating(), REFUSED))
+                        _line(REFUSALS[kind], found[REFUSALS[kind]][-1])
+                    found[kind].append(_rush(tier, pod(), CREATED))
                     _line(kind, found[kind][-1])
                     if kind == POLICIES and _reports_are_written(flags):
                         found[LATER].append(_reports(tier))
@@ -103,9 +111,14 @@ def _verdict(found: dict[str, list[Round]]) -> int:
     free, asked_at_all, judged = (middle[kind] for kind in KINDS)
     lost = 1 - free.cost / judged.cost
     print(f"lost: {1 - judged.rate / free.rate:.0%} of the rate, {lost:.0%} by processor time")
-    rate, cost = judged.rate / asked_at_all.rate, asked_at_all.cost / judged.cost
-    print(f"of the webhook that only allows: {rate:.2f} x the rate, {cost:.2f} x by processor time")
+    _beside("of the webhook that only allows", judged, asked_at_all)
+    _beside("refused, of the same webhook", middle[REFUSALS[POLICIES]], middle[REFUSALS[NO_OP]])
     return int(lost > MOST_LOST)
+
+
+def _beside(name: str, one: Round, yardstick: Round) -> None:
+    rate, cost = one.rate / yardstick.rate, yardstick.cost / one.cost
+    print(f"{name}: {rate:.2f} x the rate, {cost:.2f} x by processor time")
 
 
 @contextmanager
@@ -160,14 +173,14 @@ def _listed(figures: Mapping[str, float], factor: float) -> str:
     return ", ".join(f"{name} {value * factor:.2f}" for name, value in shown if value * factor >= 0.005)  # fmt: skip
 
 
-def _rush(tier: Tier) -> Round:
+def _rush(tier: Tier, made: dict[str, Any], answer: bytes) -> Round:
     """Create Pods as fast as that goes; what everything spends at rest, once it has come to rest, is taken off."""
     log = tier.folder / AUDIT_LOG
     time.sleep(SECONDS)
     before = spent()
     time.sleep(SECONDS / 2)
     idle = spent() - before
-    (before, size, after), count = asyncio.run(creations(tier, log))
+    (before, size, after), count = asyncio.run(creations(tier, log, made, answer))
     costs = after - before
     for name, seconds in idle.items():
         costs[name] -= 2 * seconds
@@ -218,8 +231,7 @@ def _clear(tier: Tier) -> None:
 def _settle(tier: Tier, kind: str, webhook: dict[str, Any]) -> None:
     """Have the API server ask whom a kind of round asks and nobody else, and wait until it does."""
     items = {POLICIES: policies("16 validate"), NO_OP: [webhook]}
-    bad = pod()
-    bad["spec"]["hostPID"] = True
+    bad = _violating()
     for documents in items.values():
         _delete(tier, documents)
     _wait(tier, bad, refused=False)
@@ -262,6 +274,13 @@ def pod() -> dict[str, Any]:
     return made
 
 
+def _violating() -> dict[str, Any]:
+    """Return a Pod that a policy refuses, and the webhook that otherwise only allows."""
+    made = pod()
+    made["spec"]["hostPID"] = True
+    return made
+
+
 def access(tier: Tier) -> tuple[str, ssl.SSLContext]:
     """Return the API server's address, and what to trust and to show there."""
     config = json.loads(tier.kubectl("config", "view", "--raw", "--flatten=false", "-o", "json"))
@@ -271,16 +290,25 @@ def access(tier: Tier) -> tuple[str, ssl.SSLContext]:
     return cluster["server"], trusted
 
 
-async def creations(tier: Tier, log: Path) -> tuple[tuple[Counter[str], int, Counter[str]], int]:
+async def creations(
+    tier: Tier, log: Path, made: dict[str, Any], answer: bytes
+) -> tuple[tuple[Counter[str], int, Counter[str]], int]:
     """Create Pods over all connections; return what was spent before, the size of the audit log, what after, and how many."""
     server, trusted = access(tier)
-    body = json.dumps(pod()).encode()
+    body = json.dumps(made, separators=(",", ":")).encode()
     head = f"POST {PODS} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     begin = time.perf_counter() + WARM_UP
     place = urlsplit(server)
     senders = [
         asyncio.create_task(
-            _sender(place.hostname or "", place.port or 443, trusted, head.encode() + body, begin)
+            _sender(
+                place.hostname or "",
+                place.port or 443,
+                trusted,
+                head.encode() + body,
+                answer,
+                begin,
+            )
         )
         for _ in range(CONNECTIONS)
     ]
@@ -291,14 +319,14 @@ async def creations(tier: Tier, log: Path) -> tuple[tuple[Counter[str], int, Cou
 
 
 async def _sender(
-    host: str, port: int, trusted: ssl.SSLContext, request: bytes, begin: float
+    host: str, port: int, trusted: ssl.SSLContext, request: bytes, answer: bytes, begin: float
 ) -> int:
     reader, writer = await asyncio.open_connection(host, port, ssl=trusted)
     count, end = 0, begin + SECONDS
     while (sent := time.perf_counter()) < end:
         writer.write(request)
         head = await reader.readuntil(b"\r\n\r\n")
-        assert head.startswith(b"HTTP/1.1 201"), head
+        assert head.startswith(answer), head
         length = head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0]
         if length:
             await reader.readexactly(int(length))

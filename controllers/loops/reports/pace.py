@@ -8,24 +8,19 @@ the machine to others.
 
 from __future__ import annotations
 
-import math
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
+
+from controllers.kube.rush import PATIENCE, Rush
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from controllers.kube import Clock
 
-RUSH: Final = 10.0
-"""Objects a second from which on it is a rush."""
-
 SHARE: Final = 0.05
 """The part of the time that reports take in a rush."""
-
-PATIENCE: Final = 30.0
-"""Seconds of a rush after which reports take more of it: as long as upstream lets them gather."""
 
 LATE_SHARE: Final = 0.5
 """The part of the time that reports take in a rush that does not end."""
@@ -39,38 +34,26 @@ BUDGET: Final = 0.5
 SAVED: Final = 5.0
 """Seconds of processor time that it may take at once after it took less."""
 
-_MEMORY = 1.0
 _STEP = 0.25
 
 
 class Pace:
-    """Lets work on reports begin. `created` is told of every new object, `turn` is waited for before each piece of work.
+    """Lets work on reports begin. `rush` is told of every new object, `turn` is waited for before each piece of work.
 
     `spent` tells the seconds of processor time of this process.
     """
 
     def __init__(self, clock: Clock, spent: Callable[[], float] = time.process_time) -> None:
+        self.rush = Rush(clock)
         self._clock = clock
         self._spent = spent
         self._left, self._left_at, self._spent_then = SAVED, clock.monotonic(), spent()
-        self._level, self._level_at = 0.0, clock.monotonic()
         self._rush_since: float | None = None
         self._next_at = 0.0
         self._under_way = 0
 
     def __repr__(self) -> str:
-        return f"<Pace {self.rate:.0f} objects a second, {self._under_way} at work>"
-
-    @property
-    def rate(self) -> float:
-        """About how many objects a second are new, of late."""
-        passed = self._clock.monotonic() - self._level_at
-        return self._level * math.exp(-passed / _MEMORY) / _MEMORY
-
-    def created(self) -> None:
-        """Note that an object is new."""
-        self._level = self.rate * _MEMORY + 1.0
-        self._level_at = self._clock.monotonic()
+        return f"<Pace {self.rush!r}, {self._under_way} at work>"
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
@@ -90,7 +73,7 @@ class Pace:
         """Return how long to wait before looking again; in a rush one piece of work is done at a time."""
         now = self._clock.monotonic()
         owed = self._owed(now)
-        if self.rate < RUSH:
+        if not self.rush.is_on:
             self._rush_since = None
             return owed
         if self._rush_since is None:

@@ -211,7 +211,7 @@ class BackgroundScan:
         return narrowed
 
     def _acquire(self, kind: Kind) -> None:
-        store = self._context.informers.acquire(kind)
+        store = self._context.informers.acquire(kind, rush=self._pace.rush)
 
         def changed(change: Change) -> None:
             self._object_changed(kind, store, change)
@@ -241,7 +241,6 @@ class BackgroundScan:
             return
         if change.old is None:
             self._new.add(_uid(change.new))
-            self._pace.created()
         self._gathering.add(place)
 
     def _forget(self, obj: Object) -> None:

@@ -3,6 +3,7 @@ import asyncio
 from controllers.kube import Forbidden, KubeError, Unreachable
 from controllers.kube.kinds import PODS
 from controllers.kube.reflector import Informers, Reflector, Selection
+from controllers.kube.rush import PATIENCE, Rush
 from controllers.kube.store import Store, by_label, by_owner
 from tests.clock import ManualClock, settle
 from tests.controllers.kube.fake import FakeClient
@@ -24,12 +25,13 @@ def pod(name, **metadata):
 class Scene:
     """A reflector that runs on a clock moved by hand, and what its store told."""
 
-    def __init__(self, *objects, selection=EVERYTHING):
+    def __init__(self, *objects, selection=EVERYTHING, stands_back=False):
         self.clock = ManualClock()
         self.client = FakeClient(*objects, clock=self.clock)
         self.store = Store(indexes={"team": by_label("team"), "owner": by_owner})
         self.told = []
         self.problems = []
+        self.rush = Rush(self.clock)
         self.store.on_change(self._note)
         self.reflector = Reflector(
             self.client,
@@ -39,7 +41,14 @@ class Scene:
             clock=self.clock,
             chance=lambda: 1.0,
             on_problem=lambda _, problem: self.problems.append(problem),
+            rush=self.rush if stands_back else None,
         )
+
+    async def put(self, count, *, seconds, name="n"):
+        """Have so many new objects arrive one after the other."""
+        for number in range(count):
+            self.client.put(pod(f"{name}{number}"))
+            await self.clock.advance(seconds / count)
 
     def _note(self, change):
         what = "removed" if change.new is None else "added" if change.old is None else "changed"
@@ -270,5 +279,113 @@ def test_a_store_may_hold_a_short_page_before_the_next_one_came():
         assert (len(store), store.is_synced) == (600, True)
         task.cancel()
         await asyncio.wait([task])
+
+    run(scenario())
+
+
+def test_a_watch_rests_while_many_objects_are_new_and_misses_none():
+    async def scenario():
+        async with Scene(*(pod(f"old{n}") for n in range(100)), stands_back=True) as scene:
+            await scene.put(90, seconds=3)
+            assert len(scene.store) < 100 + 15
+            assert scene.rush.is_on
+            scene.client.take(PODS, "old0", "dev")
+            await scene.clock.advance(10)
+            assert not scene.rush.is_on
+            assert len(scene.store) == 100 + 90 - 1
+            assert scene.told[-1] == ("removed", "old0")
+            assert scene.count("watch") == 2
+
+    run(scenario())
+
+
+def test_a_rest_ends_in_a_rush_that_does_not_end_and_everything_that_came_is_taken_over():
+    async def scenario():
+        async with Scene(*(pod(f"old{n}") for n in range(1000)), stands_back=True) as scene:
+            await scene.put(int(PATIENCE) * 20, seconds=PATIENCE)
+            assert len(scene.store) < 1000 + 15
+            await scene.put(40, seconds=2, name="more")
+            assert len(scene.store) > 1000 + PATIENCE * 20
+            assert scene.rush.is_on
+
+    run(scenario())
+
+
+def test_what_more_is_new_than_was_there_is_listed_and_not_told_one_by_one():
+    async def scenario():
+        async with Scene(stands_back=True) as scene:
+            await scene.put(200, seconds=2)
+            await scene.clock.advance(10)
+            assert len(scene.store) == 200
+            assert sorted(name for _, name in scene.told) == sorted(f"n{n}" for n in range(200))
+            await scene.put(1, seconds=1, name="last")
+            assert scene.told[-1] == ("added", "last0")
+
+    run(scenario())
+
+
+def test_what_came_during_a_rest_is_no_rush_afterwards():
+    async def scenario():
+        async with Scene(*(pod(f"old{n}") for n in range(300)), stands_back=True) as scene:
+            await scene.put(200, seconds=2)
+            await scene.clock.advance(10)
+            assert len(scene.store) == 500
+            assert scene.rush.rate < 1
+
+    run(scenario())
+
+
+def test_a_rest_ends_when_somebody_comes_who_cannot_wait():
+    async def scenario():
+        async with Scene(stands_back=True) as scene:
+            await scene.put(90, seconds=3)
+            assert len(scene.store) < 15
+            scene.reflector.never_rest()
+            await scene.clock.advance(2)
+            assert len(scene.store) == 90
+            await scene.put(90, seconds=3, name="more")
+            assert len(scene.store) == 180
+            assert not scene.rush.is_on
+
+    run(scenario())
+
+
+def test_informers_let_no_watch_rest_that_somebody_shares_who_cannot_wait():
+    async def scenario():
+        clock = ManualClock()
+        client = FakeClient(clock=clock)
+        informers = Informers(client, clock=clock)
+        rush = Rush(clock)
+        store = informers.acquire(PODS, rush=rush)
+        await settle()
+        assert informers.acquire(PODS) is store
+        for number in range(90):
+            client.put(pod(f"n{number}"))
+            await clock.advance(0.02)
+        assert len(store) == 90
+        await informers.close()
+
+    run(scenario())
+
+
+def test_whoever_does_not_stand_back_sees_each_object_of_a_rush_at_once():
+    async def scenario():
+        async with Scene() as scene:
+            await scene.put(200, seconds=2)
+            assert len(scene.store) == 200
+            assert scene.count("list") == 1
+
+    run(scenario())
+
+
+def test_a_rest_in_which_the_server_cannot_be_asked_ends():
+    async def scenario():
+        async with Scene(pod("a"), stands_back=True) as scene:
+            scene.client.fail("list", Unreachable("gone"))
+            await scene.put(60, seconds=2)
+            await scene.clock.advance(20)
+            assert len(scene.store) == 61
+            assert scene.reflector.problem == ""
+            assert not scene.rush.is_on
 
     run(scenario())
