@@ -13,6 +13,8 @@ from pathlib import Path
 from weakref import WeakSet
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding
 
 from controllers.runtime import children, evaluating
 from controllers.runtime.children import in_child
@@ -21,8 +23,11 @@ from controllers.runtime.slices import TICK, Slice, SliceOver
 from engine.errors import LimitError
 from engine.evaluate import Evaluation, Inputs, PolicySet
 from engine.evaluate.lookups import ConfigMapLookup, ServiceLookup
+from engine.manifests.chain import verify_chain
+from engine.manifests.trust import Authority
 from engine.model import Outcome, Review, RuleResult, RuleType, Status, Target, UserInfo
 from engine.model.result import Forgiven, ImageFinding
+from tests.engine.manifests.private_sigstore import SIGNED_AT, PrivateSigstore, new_key
 
 NOTHING = PolicySet()
 
@@ -143,10 +148,24 @@ def forget() -> None:
     held.add(Hand())
 
 
-@pytest.mark.parametrize("tidy_up", [Lingering, collect, forget])
-def test_nothing_is_cut_off_where_the_interpreter_would_drop_what_is_raised(
-    monkeypatch, tidy_up
-) -> None:
+def verify() -> None:
+    """Verify a chain with a library in Rust, whose Python takes six ticks; what is raised there it takes for a signature that is wrong."""
+    private = PrivateSigstore()
+    leaf = private.issue(new_key().public_key())
+    trusted = Authority(
+        anchors=(private.root.public_bytes(Encoding.DER),),
+        intermediates=(private.middle.public_bytes(Encoding.DER),),
+    )
+    init, place = ec.ECDSA.__init__, {"work": for_some_ticks(6), "review": review()}
+    lines = "def slow(self, *given):\n    work(None, review)\n    init(self, *given)"
+    exec(compile(lines, init.__code__.co_filename, "exec"), place | {"init": init}, place)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ec.ECDSA, "__init__", place["slow"])
+        assert verify_chain(leaf, [], [trusted], SIGNED_AT) == private.middle
+
+
+@pytest.mark.parametrize("tidy_up", [Lingering, collect, forget, verify])
+def test_nothing_is_cut_off_where_what_is_raised_would_be_dropped(monkeypatch, tidy_up) -> None:
     dropped: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", dropped.append)
 
