@@ -1,12 +1,13 @@
 """Writes Events: short notes on objects that people see with `kubectl describe` and `kubectl events`.
 
 As core `v1`, so that a policy rule on `v1/Event` sees `message`. Equal notes are counted on one Event instead of written
-again, and under pressure notes are dropped and counted; but never those that a policy waits for.
+again, and under pressure notes are written slowly, then dropped and counted; but never those that a policy waits for.
 """
 
 from __future__ import annotations
 
 import asyncio
+import math
 from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from .clock import Backoff, Clock, SystemClock
 from .errors import AlreadyExists, KubeError, NotFound, TooManyRequests, Unreachable
 from .kinds import EVENTS
 from .lease import micro_time
+from .rush import Rush
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,6 +34,8 @@ _LONGEST_INSTANCE = 128
 _SAME_FOR = 600.0
 _MOST_REMEMBERED = 4096
 _PER_SECOND, _BURST = 50.0, 200.0
+_RUSH_PER_SECOND, _RUSH_BURST = 5.0, 10.0
+"""While more than `_PER_SECOND` requests a second are decided: an Event costs the server as much as a Pod that somebody waits for."""
 _COUNTED_PER_SECOND, _COUNTED_BURST = 5.0, 50.0
 
 
@@ -62,19 +66,19 @@ class _Again:
 
 
 class _Pace:
-    """Lets so many through each second, and so many at once after a pause."""
+    """Lets notes through, so many each second and so many at once after a pause."""
 
-    def __init__(self, clock: Clock, per_second: float, burst: float) -> None:
-        self._clock, self._per_second, self._burst = clock, per_second, burst
-        self._left, self._at = burst, clock.monotonic()
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._left, self._at = math.inf, clock.monotonic()
 
-    async def turn(self) -> None:
+    async def turn(self, per_second: float, burst: float) -> None:
         """Return when the next one may go."""
         now = self._clock.monotonic()
-        self._left = min(self._burst, self._left + (now - self._at) * self._per_second) - 1
+        self._left = min(burst, self._left + (now - self._at) * per_second) - 1
         self._at = now
         if self._left < 0:
-            await self._clock.sleep(-self._left / self._per_second)
+            await self._clock.sleep(-self._left / per_second)
 
 
 def reference(obj: Object) -> tuple[str, str, str, str, str]:
@@ -94,7 +98,8 @@ class Recorder:
 
     `must_keep` tells which Events a policy matches: those are neither counted together nor dropped, and written again
     while the server cannot be asked. Without `counts_equal` no notes are counted together. `dropped` counts what was lost
-    for lack of room or because the server refused it; `on_drop` hears of each, with its reason.
+    for lack of room or because the server refused it; `on_drop` hears of each, with its reason. `rush` is told of every request
+    that is decided, and others are written slowly while there are many.
     """
 
     def __init__(
@@ -113,6 +118,7 @@ class Recorder:
         self._instance = instance[:_LONGEST_INSTANCE]
         self._clock: Clock = clock or SystemClock()
         self.must_keep = must_keep
+        self.rush = Rush(self._clock)
         self._most = most_queued
         self._counts_equal = counts_equal
         self._backoff = Backoff()
@@ -161,11 +167,14 @@ class Recorder:
             group.create_task(self._write_counts())
 
     async def _write_new(self) -> None:
-        pace = _Pace(self._clock, _PER_SECOND, _BURST)
+        pace = _Pace(self._clock)
         while True:
             await self._arrived.wait()
             while self._queue:
-                await pace.turn()
+                is_slow = self.rush.rate >= _PER_SECOND and not self._queue[0][2]
+                await pace.turn(
+                    *(_RUSH_PER_SECOND, _RUSH_BURST) if is_slow else (_PER_SECOND, _BURST)
+                )
                 note, event, is_kept = self._queue.popleft()
                 await self._write(note, event, is_kept)
                 self._queued.discard(note)
@@ -175,12 +184,12 @@ class Recorder:
 
     async def _write_counts(self) -> None:
         """Write how often notes were taken again; those that are taken meanwhile go along with it."""
-        pace = _Pace(self._clock, _COUNTED_PER_SECOND, _COUNTED_BURST)
+        pace = _Pace(self._clock)
         while True:
             await self._repeated.wait()
             self._repeated.clear()
             for note in [one for one in self._again if one not in self._queued]:
-                await pace.turn()
+                await pace.turn(_COUNTED_PER_SECOND, _COUNTED_BURST)
                 again = self._again.pop(note)
                 await self._write(again.note, self._event(again.note), False, again.times)
             self._rest()

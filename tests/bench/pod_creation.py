@@ -89,16 +89,30 @@ def main(*flags: str) -> int:
             for _ in range(ROUNDS):
                 for kind in KINDS:
                     _settle(tier, kind, webhook)
-                    if kind in REFUSALS:
-                        found[REFUSALS[kind]].append(_rush(tier, _violating(), REFUSED))
-                        _line(REFUSALS[kind], found[REFUSALS[kind]][-1])
                     found[kind].append(_rush(tier, pod(), CREATED))
                     _line(kind, found[kind][-1])
                     if kind == POLICIES and _reports_are_written(flags):
                         found[LATER].append(_reports(tier))
                         _line(LATER, found[LATER][-1])
                     _clear(tier)
+                    if kind in REFUSALS:
+                        _wait_for_events(tier)
+                        found[REFUSALS[kind]].append(_rush(tier, _violating(), REFUSED))
+                        _line(REFUSALS[kind], found[REFUSALS[kind]][-1])
+                        _wait_for_events(tier)
     return _verdict(found)
+
+
+def _wait_for_events(tier: Tier) -> None:
+    """Return when no Events are written any more, which would be counted in the next round."""
+    log = tier.folder / AUDIT_LOG
+    end = time.monotonic() + LONGEST
+    while time.monotonic() < end:
+        size = log.stat().st_size
+        time.sleep(2)
+        if not asked(log, size)["create events"]:
+            return
+    raise TimeoutError("Events are written without end")
 
 
 def _verdict(found: dict[str, list[Round]]) -> int:

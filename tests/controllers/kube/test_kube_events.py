@@ -175,6 +175,29 @@ def test_a_flood_is_written_slowly():
     run(scenario())
 
 
+def test_in_a_rush_of_requests_only_what_a_policy_waits_for_is_written_fast():
+    async def scenario():
+        awaited = lambda event: event["message"].startswith("awaited")  # noqa: E731
+        async with Scene(must_keep=awaited) as scene:
+            for number in range(500):
+                scene.recorder.record(note(str(number)))
+                scene.recorder.rush.created()
+                await scene.clock.advance(0.01)
+                if number == 100:
+                    before = len(scene.events)
+            assert len(scene.events) - before <= 10 + 4 * 5 + 1
+            await scene.clock.advance(20)
+            await scene.recorder.drained()
+            assert len(scene.events) == 500
+            for number in range(100):
+                scene.recorder.record(note(f"awaited {number}"))
+                scene.recorder.rush.created()
+                await scene.clock.advance(0.01)
+            assert len(scene.events) == 600
+
+    run(scenario())
+
+
 def test_a_long_message_is_cut_at_1024_bytes():
     async def scenario():
         async with Scene() as scene:
