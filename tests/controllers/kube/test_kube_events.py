@@ -175,10 +175,13 @@ def test_a_flood_is_written_slowly():
     run(scenario())
 
 
+def is_awaited(event):
+    return event["message"].startswith("awaited")
+
+
 def test_in_a_rush_of_requests_only_what_a_policy_waits_for_is_written_fast():
     async def scenario():
-        awaited = lambda event: event["message"].startswith("awaited")  # noqa: E731
-        async with Scene(must_keep=awaited) as scene:
+        async with Scene(must_keep=is_awaited) as scene:
             for number in range(500):
                 scene.recorder.record(note(str(number)))
                 scene.recorder.rush.created()
