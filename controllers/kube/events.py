@@ -21,7 +21,7 @@ from .lease import micro_time
 from .rush import Rush
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from engine.model import Object
 
@@ -81,16 +81,10 @@ class _Pace:
             await self._clock.sleep(-self._left / per_second)
 
 
-def reference(obj: Object) -> tuple[str, str, str, str, str]:
-    """Return what a Note is about: apiVersion, kind, namespace, name and uid of an object."""
-    metadata = obj.get("metadata") or {}
-    return (
-        str(obj.get("apiVersion") or ""),
-        str(obj.get("kind") or ""),
-        str(metadata.get("namespace") or ""),
-        str(metadata.get("name") or ""),
-        str(metadata.get("uid") or ""),
-    )
+def reference(about: Mapping[str, str]) -> tuple[str, str, str, str, str]:
+    """Return what a Note is about, from the reference to an object (see `kinds.object_reference`)."""
+    kind = about.get("apiVersion", ""), about.get("kind", "")
+    return *kind, about.get("namespace", ""), about.get("name", ""), about.get("uid", "")
 
 
 class Recorder:

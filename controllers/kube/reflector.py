@@ -197,10 +197,10 @@ class Reflector:
     def _note_new(self) -> None:
         """Count a new object, unless it was counted during a rest, and rest once there are many."""
         version = self._version
-        is_counted = version.isdecimal() and int(version) <= self._behind_until
-        if self._rush is not None and not is_counted:
-            self._rush.created()
-            self._rests = self._rush.is_full and version.isdecimal()
+        if self._rush is None or (version.isdecimal() and int(version) <= self._behind_until):
+            return
+        self._rush.count()
+        self._rests = self._rush.is_full and version.isdecimal()
 
     async def _rest(self) -> None:
         """Return when the rush is over, has lasted for long, or is nothing to wait for; what is new meanwhile is counted."""
@@ -215,7 +215,7 @@ class Reflector:
                 await self._clock.sleep(LOOK)
                 page = await self._look()
                 there = len(page.items) + page.remaining
-                rush.created(max(there - known, 0))
+                rush.count(max(there - known, 0))
                 known = there
                 if page.resource_version.isdecimal():
                     self._behind_until = int(page.resource_version)

@@ -1,4 +1,4 @@
-"""How many objects are new of late: whoever can wait stands back while somebody creates many.
+"""How much is asked of late (objects that are new, requests that are decided): whoever can wait stands back while it is much.
 
 One for all that stands back together. Watches that rest count what they do not see (see `reflector`).
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .clock import Clock
 
 RUSH: Final = 10.0
-"""Objects a second from which on it is a rush."""
+"""How many a second are a rush."""
 
 PATIENCE: Final = 30.0
 """Seconds of a rush after which nobody stands back as before: as long as upstream lets reports gather."""
@@ -24,7 +24,7 @@ _MEMORY = 1.0
 
 
 class Rush:
-    """Is told of every new object, and tells how many there are."""
+    """Is told of each, and tells how many there are."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -32,22 +32,22 @@ class Rush:
         self._resting = 0
 
     def __repr__(self) -> str:
-        return f"<Rush {self.rate:.0f} objects a second>"
+        return f"<Rush {self.rate:.0f} a second>"
 
     @property
     def rate(self) -> float:
-        """About how many objects a second are new, of late."""
+        """About how many there are a second, of late."""
         passed = self._clock.monotonic() - self._level_at
         return self._level * math.exp(-passed / _MEMORY) / _MEMORY
 
     @property
     def is_full(self) -> bool:
-        """Tell whether so many are new that others should not be kept waiting."""
+        """Tell whether there are so many that they should not be kept waiting."""
         return self.rate >= RUSH
 
     @property
     def is_on(self) -> bool:
-        """Tell whether to stand back: so many are new, or were, and a watch that rested has not seen yet what is there."""
+        """Tell whether to stand back: there are so many, or were, and a watch that rested has not seen yet what is there."""
         return self._resting > 0 or self.is_full
 
     @contextmanager
@@ -59,7 +59,7 @@ class Rush:
         finally:
             self._resting -= 1
 
-    def created(self, count: int = 1) -> None:
-        """Note that objects are new."""
-        self._level = self.rate * _MEMORY + count
+    def count(self, number: int = 1) -> None:
+        """Note that there were some more."""
+        self._level = self.rate * _MEMORY + number
         self._level_at = self._clock.monotonic()

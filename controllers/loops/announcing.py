@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from controllers.kube import Kind, KubeError
 from controllers.kube.events import Note as Written
+from controllers.kube.events import reference
 from controllers.store.events import APPLIED, Note, cleaned_up
 from engine.model import Object, review_of
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from controllers.runtime.cluster_cache import ClusterCache
 
     from .context import LoopContext
-
-_REFERENCE = ("apiVersion", "kind", "namespace", "name", "uid")
 
 
 def announce(context: LoopContext, notes: Iterable[Note]) -> None:
@@ -82,9 +81,8 @@ def awaited_in(cache: ClusterCache) -> Callable[[Object], bool]:
 
 
 def _written(note: Note) -> Written:
-    about = tuple(str(note.about.get(key) or "") for key in _REFERENCE)
     return Written(
-        about=(about[0], about[1], about[2], about[3], about[4]),
+        about=reference(note.about),
         reason=note.reason,
         message=note.message,
         action=note.action,

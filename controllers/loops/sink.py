@@ -94,7 +94,7 @@ class LoopSink:
 
     def follows(self, results: Sequence[RuleResult]) -> bool:
         """Tell whether results make an Event or a row: what passes says nothing, and the scan has the rows (rows E-03, R-08)."""
-        self._context.recorder.rush.created()
+        self._context.recorder.rush.count()
         if self._context.cache.configuration.success_events:
             return True
         scanned = self._scanned_policies()

@@ -1,6 +1,7 @@
-"""The grant policies in force, for whoever must know at the instant of a decision: read when asked, remembered for seconds.
+"""The grant policies in force, and the uses of limited grants, for whoever must know at the instant of a decision.
 
-Requests that pass never ask; those that are denied are few, and what is remembered keeps a flood of them from the API server.
+Policies are read when asked and remembered for seconds: requests that pass never ask for them, and what is remembered keeps a flood of
+denied ones from the API server. Uses are read and written each time.
 """
 
 from __future__ import annotations

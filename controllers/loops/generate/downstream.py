@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from controllers.kube import APPLY, AlreadyExists, Conflict, Forbidden, Kind, NotFound
 from controllers.kube.events import reference
+from controllers.kube.kinds import object_reference
 from controllers.loops.rules import synchronizes, uses_apply
 from controllers.store.cel_policies import is_of_cel
 from engine.errors import EvaluationError
@@ -35,7 +36,7 @@ Place = tuple[str, str, str, str]
 
 def place_of(obj: Object) -> Place:
     """Return apiVersion, kind, namespace and name of an object."""
-    return reference(obj)[:4]
+    return reference(object_reference(obj))[:4]
 
 
 class Downstreams:

@@ -53,7 +53,7 @@ class PendingReports:
             self._context.metrics.count("kyverno_breaker_drops", ("admission reports",))
             return
         if place not in self._waiting:
-            self._pace.rush.created()
+            self._pace.rush.count()
         waiting = self._waiting.setdefault(place, {})
         for row in rows:
             target = str((row.get("properties") or {}).get("patched-target", ""))

@@ -3,7 +3,7 @@ from dataclasses import replace
 
 from controllers.kube import Forbidden, Unreachable
 from controllers.kube.events import Note, Recorder, reference
-from controllers.kube.kinds import EVENTS
+from controllers.kube.kinds import EVENTS, object_reference
 from tests.clock import ManualClock, settle
 from tests.controllers.kube.fake import FakeClient
 
@@ -17,7 +17,7 @@ POD = {
 
 
 def note(message="bad", reason="PolicyViolation", obj=POD):
-    return Note(reference(obj), reason, message, action="Resource Blocked")
+    return Note(reference(object_reference(obj)), reason, message, action="Resource Blocked")
 
 
 class Scene:
@@ -184,7 +184,7 @@ def test_in_a_rush_of_requests_only_what_a_policy_waits_for_is_written_fast():
         async with Scene(must_keep=is_awaited) as scene:
             for number in range(500):
                 scene.recorder.record(note(str(number)))
-                scene.recorder.rush.created()
+                scene.recorder.rush.count()
                 await scene.clock.advance(0.01)
                 if number == 100:
                     before = len(scene.events)
@@ -194,7 +194,7 @@ def test_in_a_rush_of_requests_only_what_a_policy_waits_for_is_written_fast():
             assert len(scene.events) == 500
             for number in range(100):
                 scene.recorder.record(note(f"awaited {number}"))
-                scene.recorder.rush.created()
+                scene.recorder.rush.count()
                 await scene.clock.advance(0.01)
             assert len(scene.events) == 600
 

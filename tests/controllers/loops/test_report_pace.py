@@ -50,7 +50,7 @@ async def pieces_in(seconds: float, *, created: float, each: float) -> int:
     tasks = [asyncio.create_task(work()) for _ in range(2)]
     passed = 0.0
     while passed < seconds:
-        one.rush.created()
+        one.rush.count()
         await clock.advance(1 / created)
         passed += 1 / created
     for task in tasks:
