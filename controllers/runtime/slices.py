@@ -13,13 +13,10 @@ import gc
 import signal
 import threading
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
-import cryptography
-
-from engine.lang.work import Meter, meter
+from engine.lang.work import UNCUT, Meter, meter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,8 +30,6 @@ TICK: Final = 0.01
 _WORK: Final = 10_000_000
 """Work that may begin in place for each tick, in the engine's units: a call into C cannot be cut off once it has begun."""
 _IMPORTS: Final = "<frozen importlib"
-_VERIFIES: Final = str(Path(cryptography.__file__).parent)
-"""The folder of the library that calls its own Python from Rust, and takes whatever is raised there for a wrong signature."""
 _OF_WEAK_REFERENCES: Final = frozenset(
     one.__init__.__code__.co_filename for one in (WeakSet, WeakValueDictionary)
 )
@@ -118,18 +113,15 @@ def _is_better_cut_later(frame: FrameType | None) -> bool:
     """Return whether the next tick, which comes soon, is a better moment to cut off what runs in `frame`.
 
     A module that is cut off while it is imported would have to be imported again. The interpreter drops what is raised in
-    `__del__`, in callbacks of its garbage collection and in those of weak references, which are of two modules' making. A
-    chain of certificates that is cut off while it is verified would be refused.
+    `__del__`, in callbacks of its garbage collection and in those of weak references, which are of two modules' making. What
+    calls a library that does so is marked by the engine.
     """
     tidying = {getattr(callback, "__code__", None) for callback in gc.callbacks}
     while frame is not None:
         code = frame.f_code
-        if (
-            code.co_filename.startswith((_IMPORTS, _VERIFIES))
-            or code.co_filename in _OF_WEAK_REFERENCES
-        ):
+        if code.co_filename.startswith(_IMPORTS) or code.co_filename in _OF_WEAK_REFERENCES:
             return True
-        if code.co_name == "__del__" or code in tidying:
+        if code.co_name == "__del__" or code in tidying or code in UNCUT:
             return True
         frame = frame.f_back
     return False

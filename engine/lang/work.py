@@ -11,12 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
 from engine.errors import LimitError
 from engine.record import record
 
+if TYPE_CHECKING:
+    from types import CodeType
+
 _T = TypeVar("_T")
+_P = ParamSpec("_P")
 
 BUDGET: Final = 2_000_000_000
 """Of one evaluation of all policies on one object."""
@@ -56,6 +60,16 @@ def metered(work: Callable[[], _T]) -> _T:
         return work()
     finally:
         meter.reset(token)
+
+
+UNCUT: Final[set[CodeType]] = set()
+"""The code of functions within which an evaluation is not cut off where it stands."""
+
+
+def uncut(function: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Mark a function that calls a library which takes whatever is raised within it for an answer; it does nothing else, and soon ends."""
+    UNCUT.add(function.__code__)
+    return function
 
 
 def _too_much() -> LimitError:

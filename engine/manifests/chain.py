@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EvaluationError
+from engine.lang.work import uncut
 
 from .keys import der_of_key, is_signed_by, load_certificate, load_der_key
 
@@ -86,11 +87,19 @@ def _issuer(
             .extension_policies(**_extension_policies(is_public))
             .build_client_verifier()
         )
-        chain = verifier.verify(leaf, between).chain
+        chain = _verified(verifier, leaf, between)
     except Exception:  # refusal and unreadable extensions arrive as many kinds
         return None
     # INVARIANT: an anchor itself is no signer's certificate, so there is an issuer.
     return chain[1] if len(chain) > 1 else None
+
+
+@uncut
+def _verified(
+    verifier: Any, leaf: Certificate, between: Sequence[Certificate]
+) -> list[Certificate]:
+    chain: list[Certificate] = verifier.verify(leaf, between).chain
+    return chain
 
 
 def _extension_policies(is_public: bool) -> dict[str, Any]:
