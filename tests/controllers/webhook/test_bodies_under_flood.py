@@ -90,6 +90,15 @@ async def post(port: int, trusting: ssl.SSLContext, sent: bytes) -> bytes:
     return b""
 
 
+async def answers(port: int, trusting: ssl.SSLContext) -> bool:
+    """Whether a review is answered soon: who comes before the server has seen that others left may be one connection too many."""
+    end = time.monotonic() + 10
+    while b" 200 " not in (await post(port, trusting, body(pod())))[:20]:
+        if time.monotonic() > end:
+            return False
+    return True
+
+
 async def flood(port: int, trusting: ssl.SSLContext, sent: bytes, connections: int) -> int:
     """Send a body again and again on many connections for some seconds; return how many were answered as reviews."""
     end, answered = time.monotonic() + SECONDS, 0
@@ -144,5 +153,5 @@ def test_no_number_of_connections_with_bodies_that_never_end_takes_a_worker_beyo
 
     with flooded(tmp_path) as (port, process, trusting):
         asyncio.run(go(port, trusting))
-        assert b" 200 " in asyncio.run(post(port, trusting, body(pod())))[:20]
+        assert asyncio.run(answers(port, trusting))
         assert peak(process) <= MOST_MIB
