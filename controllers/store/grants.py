@@ -6,6 +6,7 @@ denied ones from the API server. Uses are read and written each time.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -38,6 +39,7 @@ class GrantPolicies:
         self._client, self._clock = client, clock
         self._read_at: datetime | None = None
         self._policies: tuple[GrantPolicy, ...] = ()
+        self._reading = asyncio.Lock()
 
     @property
     def recent(self) -> tuple[GrantPolicy, ...] | None:
@@ -49,11 +51,17 @@ class GrantPolicies:
         return self._policies if 0 <= age < longest else None
 
     async def current(self) -> tuple[GrantPolicy, ...]:
-        """Return the grant policies, none where the server has no such kind; raises KubeError."""
-        found, now = self.recent, self._clock.now()
-        if found is None:
-            found = self._policies = await self._read()
-            self._read_at = now
+        """Return the grant policies, none where the server has no such kind; raises KubeError.
+
+        Requests that come while somebody reads them take what is read then.
+        """
+        if (found := self.recent) is not None:
+            return found
+        async with self._reading:
+            if (found := self.recent) is None:
+                now = self._clock.now()
+                found = self._policies = await self._read()
+                self._read_at = now
         return found
 
     async def _read(self) -> tuple[GrantPolicy, ...]:

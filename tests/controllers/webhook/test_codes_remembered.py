@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from controllers.kube import Kind, Unreachable
-from controllers.kube.kinds import CODE_CLAIMS, NAMESPACES
+from controllers.kube.kinds import CODE_CLAIMS, GRANT_POLICIES, NAMESPACES
 from controllers.kube.reflector import Informers
+from controllers.store.grants import GrantPolicies
 from controllers.webhook.code_bindings import SEEN_FOR
 from controllers.webhook.code_offers import MAY_FOR, MAY_NOT_FOR, USED_FOR
 from controllers.webhook.code_ways import Ways
@@ -18,6 +19,7 @@ from controllers.webhook.recent import LONGEST, MOST, Recent
 from controllers.webhook.reviewing import Reviewer
 from engine.grants import parse_grant_policy
 from tests.clock import ManualClock, settle
+from tests.controllers.kube.fake import FakeClient
 
 from .code_gate import CHIP, CODE, KEY, Gate, grant_policy, message, run, space, with_code
 from .staging import pod, policy
@@ -40,6 +42,34 @@ def test_a_denial_that_is_repeated_asks_the_api_server_nothing_new():
         assert made.stage.client.calls[before:] == []
 
     run(play)
+
+
+def test_denials_that_come_while_grant_policies_are_read_wait_for_them_and_do_not_read_them_as_well():
+    async def play() -> None:
+        client, begun, gate = (
+            FakeClient(grant_policy(), kinds=[GRANT_POLICIES]),
+            [0],
+            asyncio.Event(),
+        )
+        listed = client.list_all
+
+        async def slowly(*args: Any, **options: Any) -> Any:
+            begun[0] += 1
+            await gate.wait()
+            return await listed(*args, **options)
+
+        client.list_all = slowly  # type: ignore[method-assign]
+        policies = GrantPolicies(client, client.clock)
+        waiting = [asyncio.create_task(policies.current()) for _ in range(8)]
+        await settle()
+        waiting[0].cancel()  # whose request was given up
+        await settle()
+        gate.set()
+        found = await asyncio.gather(*waiting[1:])
+        assert [len(one) for one in found] == [1] * 7
+        assert begun == [2]
+
+    asyncio.run(play())
 
 
 def test_who_lost_the_right_is_shown_offers_for_seconds_and_can_redeem_none_of_them():
