@@ -16,8 +16,9 @@ from .client import PAGE, Client, ListPage
 from .clock import Backoff, Clock, SystemClock
 from .clock import chance as by_chance
 from .errors import Forbidden, Gone, KubeError, NotFound
+from .packed import PackedStore
 from .rush import PATIENCE
-from .store import Store, by_label, by_owner, by_uid, metadata_of, trimmed
+from .store import Key, Store, by_label, by_owner, by_uid, metadata_of, trimmed
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
@@ -42,12 +43,16 @@ LOOK: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects of a kind are wanted; everywhere and all of them by default."""
+    """Which objects of a kind are wanted; everywhere and all of them by default.
+
+    `packed` are kept for whoever goes through very many (see `packed`), and taken over page by page.
+    """
 
     namespace: str = ""
     labels: str = ""
     fields: str = ""
     metadata_only: bool = False
+    packed: bool = False
 
 
 class Reflector:
@@ -87,6 +92,7 @@ class Reflector:
         self._version = ""
         self._stale_lists = 0
         self._by_page = by_page
+        self._is_paged = by_page or selection.packed
         self._enough = enough
         self._rush = rush
         self._rests = False
@@ -129,6 +135,7 @@ class Reflector:
 
     async def _list(self) -> None:
         items: list[Object] = []
+        keys: set[Key] = set()
         resume = ""
         limit = _FIRST_PAGE if self._by_page else PAGE
         if self._stale_lists >= _TRIES_IN_PAGES:
@@ -144,16 +151,20 @@ class Reflector:
                 resume=resume,
                 metadata_only=self._selection.metadata_only,
             )
-            items.extend(page.items)
-            if self._by_page:
-                self.store.add(page.items)
+            if self._is_paged:
+                keys.update(self.store.add(page.items))
+            if not self._is_paged or self._enough is not None:
+                items.extend(page.items)
             resume = page.resume
             is_enough = self._enough is not None and self._enough(items)
             if not resume or is_enough:
                 break
             limit = PAGE
         self.store.is_cut = bool(resume)
-        self.store.replace(items, page.resource_version)
+        if self._is_paged:
+            self.store.keep(keys, page.resource_version)
+        else:
+            self.store.replace(items, page.resource_version)
         self._version = page.resource_version
         self._stale_lists = 0
         self._report("")
@@ -311,7 +322,7 @@ class Informers:
     ) -> Store:
         """Return the store of a kind and keep it filled until `release`; `labels` are indexed by `label:NAME`.
 
-        Every store has the indexes `owner` and `uid`. `reduce` makes of an object what is kept of it, `enough` and `rush` are the
+        Every store but a packed one has the indexes `owner` and `uid`. `reduce` makes of an object what is kept of it, `enough` and `rush` are the
         reflector's. Who comes second gets the indexes and the objects of the first; without a `rush` the watch rests for nobody
         any more.
         """
@@ -354,7 +365,9 @@ class Informers:
         indexes: dict[str, Callable[[Object], Iterable[str]]] = {"owner": by_owner, "uid": by_uid}
         indexes.update({f"label:{name}": by_label(name) for name in labels})
         whole = metadata_of if selection.metadata_only else trimmed
-        store = Store(indexes=indexes, reduce=reduce or whole)
+        store = (
+            PackedStore() if selection.packed else Store(indexes=indexes, reduce=reduce or whole)
+        )
         reflector = Reflector(
             self._client,
             kind,

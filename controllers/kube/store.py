@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import sys
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
     from engine.model import Object
 
@@ -95,7 +95,7 @@ class Store:
     ) -> None:
         self._reduce = reduce
         self._indexers = dict(indexes or {})
-        self._objects: dict[Key, Object] = {}
+        self._objects: dict[Key, Any] = {}
         self._namespaces: dict[str, dict[Key, None]] = {}
         self._indexes: dict[str, dict[str, dict[Key, None]]] = {name: {} for name in self._indexers}
         self._listeners: list[Callable[[Change], None]] = []
@@ -111,7 +111,7 @@ class Store:
         return len(self._objects)
 
     def __iter__(self) -> Iterator[Object]:
-        return iter(list(self._objects.values()))
+        return map(self._shown, list(self._objects.values()))
 
     @property
     def is_synced(self) -> bool:
@@ -124,23 +124,34 @@ class Store:
 
     def get(self, name: str, namespace: str = "") -> Object | None:
         """Return one object, None when there is none."""
-        return self._objects.get((namespace, name))
+        kept = self._objects.get((namespace, name))
+        return None if kept is None else self._shown(kept)
 
     def holds(self, obj: Object) -> bool:
         """Tell whether an object is here in some version."""
         return key_of(obj) in self._objects
 
+    def is_as(self, obj: Object) -> bool:
+        """Tell whether an object is here in this very version."""
+        kept = self._objects.get(key_of(obj))
+        return kept is not None and _is_same(self._identity(kept), obj)
+
     def keys(self) -> list[Key]:
         """Return the keys of all objects."""
         return list(self._objects)
 
+    def uids(self, namespace: str | None = None) -> list[tuple[Key, str]]:
+        """Return the keys and uids of all objects, or of those of one namespace."""
+        keys = self._objects if namespace is None else self._namespaces.get(namespace, ())
+        return [(key, self._identity(self._objects[key])[0]) for key in keys]
+
     def in_namespace(self, namespace: str) -> list[Object]:
         """Return the objects of one namespace."""
-        return [self._objects[key] for key in self._namespaces.get(namespace, ())]
+        return [self._shown(self._objects[key]) for key in self._namespaces.get(namespace, ())]
 
     def by(self, index: str, value: str) -> list[Object]:
         """Return the objects that an index has under a value."""
-        return [self._objects[key] for key in self._indexes[index].get(value, ())]
+        return [self._shown(self._objects[key]) for key in self._indexes[index].get(value, ())]
 
     def on_change(
         self, listener: Callable[[Change], None], *, replay: bool = True
@@ -148,8 +159,8 @@ class Store:
         """Tell a listener of every change from now on, first (with `replay`) of what is there; return how to stop."""
         self._listeners.append(listener)
         if replay:
-            for key, obj in list(self._objects.items()):
-                listener(Change(key, None, obj))
+            for key, kept in list(self._objects.items()):
+                listener(Change(key, None, self._shown(kept)))
 
         def stop() -> None:
             if listener in self._listeners:
@@ -160,17 +171,23 @@ class Store:
     def replace(self, objects: Iterable[Object], version: str) -> None:
         """Hold exactly these objects; listeners hear of the differences, objects that are gone included."""
         arrived = {key_of(obj): obj for obj in objects}
-        for key in [key for key in self._objects if key not in arrived]:
-            self._remove(key)
+        self._remove_but(arrived)
         for key, obj in arrived.items():
             self._put(key, obj)
-        self.version = version
-        self._synced.set()
+        self._settle(version)
 
-    def add(self, objects: Iterable[Object]) -> None:
-        """Take over some of the objects that are there; `replace` follows with all of them."""
+    def add(self, objects: Iterable[Object]) -> list[Key]:
+        """Take over some of the objects that are there, of which the keys are returned; `keep` follows with those of all."""
+        keys = []
         for obj in objects:
-            self._put(key_of(obj), obj)
+            keys.append(key := key_of(obj))
+            self._put(key, obj)
+        return keys
+
+    def keep(self, keys: Collection[Key], version: str) -> None:
+        """Hold exactly the objects with these keys, all of which were added; listeners hear of those that are gone."""
+        self._remove_but(keys)
+        self._settle(version)
 
     def apply(self, event: Event) -> None:
         """Take over one watch event."""
@@ -182,22 +199,50 @@ class Store:
         elif event.type in ("ADDED", "MODIFIED"):
             self._put(key_of(event.object), event.object)
 
+    # How an object is kept, which is as it is shown unless a subclass says otherwise.
+
+    def _kept(self, obj: Object) -> Any:
+        return obj
+
+    def _shown(self, kept: Any) -> Object:
+        found: Object = kept
+        return found
+
+    def _before(self, _key: Key, kept: Any) -> Object:
+        """Return what listeners are told of an object as it was."""
+        found: Object = kept
+        return found
+
+    def _identity(self, kept: Any) -> tuple[str, str]:
+        """Return uid and resource version of an object."""
+        return identity_of(kept)
+
+    def _settle(self, version: str) -> None:
+        self.version = version
+        self._synced.set()
+
+    def _remove_but(self, keys: Collection[Key]) -> None:
+        for key in [key for key in self._objects if key not in keys]:
+            self._remove(key)
+
     def _put(self, key: Key, obj: Object) -> None:
-        old = self._objects.get(key)
-        if old is not None and _same_version(old, obj):
+        kept = self._objects.get(key)
+        if kept is not None and _is_same(self._identity(kept), obj):
             return
-        new = self._reduce(obj)
-        if old is not None:
+        new, old = self._reduce(obj), None
+        if kept is not None:
+            old = self._before(key, kept)
             self._unindex(key, old)
-        self._objects[key] = new
+        self._objects[key] = self._kept(new)
         self._index(key, new)
         self._tell(Change(key, old, new))
 
     def _remove(self, key: Key, last: Object | None = None) -> None:
         """Forget an object; listeners are told its last state, where the server sent one."""
-        old = self._objects.pop(key, None)
-        if old is None:
+        kept = self._objects.pop(key, None)
+        if kept is None:
             return
+        old = self._before(key, kept)
         self._unindex(key, old)
         self._tell(Change(key, old if last is None else self._reduce(last), None))
 
@@ -226,11 +271,12 @@ def _discard(index: dict[str, dict[Key, None]], value: str, key: Key) -> None:
             del index[value]
 
 
-def _same_version(old: Object, new: Object) -> bool:
-    """Tell whether both are the same state of the same object."""
-    before, after = old.get("metadata") or {}, new.get("metadata") or {}
-    return (
-        bool(after.get("resourceVersion"))
-        and before.get("resourceVersion") == after.get("resourceVersion")
-        and before.get("uid") == after.get("uid")
-    )
+def identity_of(obj: Object) -> tuple[str, str]:
+    """Return uid and resource version of an object."""
+    metadata = obj.get("metadata") or {}
+    return str(metadata.get("uid") or ""), str(metadata.get("resourceVersion") or "")
+
+
+def _is_same(known: tuple[str, str], obj: Object) -> bool:
+    """Tell whether an object with a uid and a resource version is in the same state as one that is known."""
+    return bool(known[1]) and known == identity_of(obj)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from controllers.kube import KubeError
 from controllers.kube.clock import chance as by_chance
 from controllers.kube.kinds import NAMESPACES
+from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import Gathering, WorkQueue
 from controllers.loops.following import counted
 from controllers.loops.native.reported import ReportedNatives
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
     _Policies = Mapping[str, CompiledPolicy]
 
+_PACKED: Final = Selection(packed=True)
 _SHARES = 4
 SOON: Final = 3.0
 """Seconds after the start after which it is written down what is judged."""
@@ -126,8 +128,8 @@ class BackgroundScan:
                 group.create_task(self._changes.run(self._look, on_error=_failed))
                 group.create_task(self._gathering.run())
                 options = self._context.options
-                # some wait for their reports while others are judged, where reports go together
-                workers = AT_ONCE if options.chooses_reports else options.scan_workers
+                # where reports go together, as many as go at once are judged while others are written
+                workers = 2 * AT_ONCE if options.chooses_reports else options.scan_workers
                 group.create_task(self.queue.run(scan, workers=workers, on_error=_failed))
                 group.create_task(self._again())
                 group.create_task(self._find_kinds())
@@ -159,9 +161,9 @@ class BackgroundScan:
         self._memory.forget_namespace(name)
         self._has_moved = True
         for kind, (store, _) in self._stores.items():
-            for one in store.in_namespace(name):
-                self._seen.pop(_uid(one), None)
-                self.queue.add((kind, name, str(one["metadata"]["name"])))
+            for key, uid in store.uids(name):
+                self._seen.pop(uid, None)
+                self.queue.add((kind, *key))
 
     async def _look(self, _: str) -> None:
         """Follow the policies in force: watch their kinds, and queue objects of kinds whose policies changed."""
@@ -211,7 +213,7 @@ class BackgroundScan:
         return narrowed
 
     def _acquire(self, kind: Kind) -> None:
-        store = self._context.informers.acquire(kind, rush=self._pace.rush)
+        store = self._context.informers.acquire(kind, _PACKED, rush=self._pace.rush)
 
         def changed(change: Change) -> None:
             self._object_changed(kind, store, change)
@@ -224,15 +226,15 @@ class BackgroundScan:
         self._policies.pop(kind, None)
         self._judges.pop(kind, None)
         self._memory.forget(kind)
-        for obj in store:
-            self._forget(obj)
-        await self._context.informers.release(kind)
+        for _, uid in store.uids():
+            self._forget(uid)
+        await self._context.informers.release(kind, _PACKED)
 
     def _object_changed(self, kind: Kind, store: Store, change: Change) -> None:
         """Queue a changed object; one that is new since the start waits a little, as it is often changed at once."""
         if change.new is None:
             if change.old is not None:
-                self._forget(change.old)
+                self._forget(_uid(change.old))
             return
         place = (kind, *change.key)
         self._has_moved |= change.key != (self._context.namespace, MEMORY)
@@ -243,9 +245,9 @@ class BackgroundScan:
             self._new.add(_uid(change.new))
         self._gathering.add(place)
 
-    def _forget(self, obj: Object) -> None:
-        self._seen.pop(_uid(obj), None)
-        self._new.discard(_uid(obj))
+    def _forget(self, uid: str) -> None:
+        self._seen.pop(uid, None)
+        self._new.discard(uid)
 
     # Judging.
 
@@ -254,7 +256,7 @@ class BackgroundScan:
         if due is None:
             return
         async with self._pace.turn():
-            if self._stored(place) is not due.object:
+            if not self._is_stored(place[0], due.object):
                 # It changed or went while this waited for its turn.
                 due = self._due(place)
             if due is not None:
@@ -276,13 +278,13 @@ class BackgroundScan:
         await tell(self._context, shown, said, known, self._reports, is_new=is_first)
         self._seen[uid] = due.seen
 
-    def _stored(self, place: _Place) -> Object | None:
-        kind, namespace, name = place
-        return self._stores[kind][0].get(name, namespace) if kind in self._stores else None
+    def _is_stored(self, kind: Kind, obj: Object) -> bool:
+        return kind in self._stores and self._stores[kind][0].is_as(obj)
 
     def _due(self, place: _Place) -> _Due | None:
         """Return what is to be judged: an object, and the policies by which it was not judged as it is."""
-        kind, obj = place[0], self._stored(place)
+        kind, namespace, name = place
+        obj = self._stores[kind][0].get(name, namespace) if kind in self._stores else None
         if obj is None or not _uid(obj) or self._is_filtered(kind, obj):
             return None
         policies = self._policies[kind]
@@ -370,11 +372,10 @@ class BackgroundScan:
         while True:
             await self._context.clock.sleep(interval / _SHARES)
             for kind, (store, _) in self._stores.items():
-                for obj in store:
-                    seen = self._seen.get(_uid(obj))
+                for key, uid in store.uids():
+                    seen = self._seen.get(uid)
                     if seen is not None and self._is_old(seen):
-                        metadata = obj["metadata"]
-                        self.queue.add((kind, metadata.get("namespace") or "", metadata["name"]))
+                        self.queue.add((kind, *key))
 
     async def _find_kinds(self) -> None:
         """Look now and then whether the server has kinds by now that policies have named for long."""

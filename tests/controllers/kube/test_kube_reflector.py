@@ -1,7 +1,11 @@
 import asyncio
+import json
+import sys
 
 from controllers.kube import Forbidden, KubeError, Unreachable
+from controllers.kube.client import PAGE, Event
 from controllers.kube.kinds import PODS
+from controllers.kube.packed import PackedStore
 from controllers.kube.reflector import Informers, Reflector, Selection
 from controllers.kube.rush import PATIENCE, Rush
 from controllers.kube.store import Store, by_label, by_owner
@@ -11,6 +15,7 @@ from tests.controllers.kube.fake import FakeClient
 from .apiserver import run
 
 EVERYTHING = Selection()
+PACKED = Selection(packed=True)
 
 
 def pod(name, **metadata):
@@ -28,7 +33,8 @@ class Scene:
     def __init__(self, *objects, selection=EVERYTHING, stands_back=False):
         self.clock = ManualClock()
         self.client = FakeClient(*objects, clock=self.clock)
-        self.store = Store(indexes={"team": by_label("team"), "owner": by_owner})
+        indexes = {"team": by_label("team"), "owner": by_owner}
+        self.store = PackedStore() if selection.packed else Store(indexes=indexes)
         self.told = []
         self.problems = []
         self.rush = Rush(self.clock)
@@ -86,6 +92,81 @@ def test_the_store_holds_what_is_there_and_what_comes():
             assert scene.count("list") == 1
 
     run(scenario())
+
+
+def test_what_is_packed_is_shown_as_it_came_and_told_of_like_anything_else():
+    async def scenario():
+        async with Scene(pod("a", managedFields=[1], uid="1"), selection=PACKED) as scene:
+            shown = scene.store.get("a", "dev")
+            assert shown["spec"] == {"x": 1}
+            assert "managedFields" not in shown["metadata"]
+            assert (scene.store.is_as(shown), scene.store.get("b", "dev")) == (True, None)
+            scene.client.put(pod("b", labels={"é": "ü"}))
+            scene.client.put({**pod("a", uid="1"), "spec": {"x": 2}})
+            await settle()
+            assert not scene.store.is_as(shown)
+            assert scene.store.get("a", "dev")["spec"] == {"x": 2}
+            assert scene.store.get("b", "dev")["metadata"]["labels"] == {"é": "ü"}
+            assert [one["metadata"]["name"] for one in scene.store] == ["a", "b"]
+            assert len(scene.store.in_namespace("dev")) == len(scene.store.uids("dev")) == 2
+            assert scene.store.uids()[0] == (("dev", "a"), "1")
+            assert (scene.store.uids("other"), scene.store.in_namespace("other")) == ([], [])
+            scene.client.take(PODS, "b", "dev")
+            await settle()
+            told = [("added", "a"), ("added", "b"), ("changed", "a"), ("removed", "b")]
+            assert scene.told == told
+            scene.client.disconnect()
+            scene.client.take(PODS, "a", "dev")
+            scene.client.put(pod("c"))
+            scene.client.expire(PODS)
+            await scene.clock.advance(10)
+            assert scene.told == [*told, ("added", "c"), ("removed", "a")]
+
+    run(scenario())
+
+
+def test_of_an_object_as_it_was_a_packed_store_tells_who_it_was():
+    store, told = PackedStore(), []
+    store.on_change(told.append)
+    store.apply(Event("ADDED", pod("a", uid="1", resourceVersion="7")))
+    store.apply(Event("MODIFIED", pod("a", uid="1", resourceVersion="8")))
+    store.apply(Event("DELETED", pod("a", uid="1", resourceVersion="9")))
+    assert [change.old and change.old["metadata"]["resourceVersion"] for change in told] == [
+        None,
+        "7",
+        "9",
+    ]
+    assert told[1].old == {
+        "metadata": {"namespace": "dev", "name": "a", "uid": "1", "resourceVersion": "7"}
+    }
+
+
+def test_a_long_list_that_is_packed_is_taken_over_page_by_page_and_others_come_in_between():
+    async def scenario():
+        scene = Scene(*(pod(f"p{n:05}") for n in range(3 * PAGE)), selection=PACKED)
+        seen = []
+        listed = scene.client.list
+
+        async def counting(*args, **options):
+            seen.append((len(scene.store), scene.store.is_synced))
+            return await listed(*args, **options)
+
+        scene.client.list = counting
+        async with scene:
+            assert seen == [(0, False), (PAGE, False), (2 * PAGE, False)]
+            assert (len(scene.store), scene.store.is_synced) == (3 * PAGE, True)
+
+    run(scenario())
+
+
+def test_a_packed_object_takes_a_small_part_of_what_it_takes_otherwise():
+    spec = {"containers": [{"name": f"c{n}", "image": f"registry.example/{n}", "env": [{"name": "A", "value": "x" * n}]} for n in range(20)]}  # fmt: skip
+    pods = [{**pod(f"p{n}", uid=str(n), resourceVersion=str(n + 1)), "spec": spec} for n in range(50)]  # fmt: skip
+    store = PackedStore()
+    store.replace(pods, "1")
+    kept = sum(sys.getsizeof(one[2]) for one in store._objects.values())
+    assert kept < sum(len(json.dumps(one)) for one in pods) / 10
+    assert [one["spec"] for one in store] == [spec] * 50
 
 
 def test_after_the_end_of_a_stream_it_goes_on_where_it_was():
