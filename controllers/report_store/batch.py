@@ -17,7 +17,7 @@ from engine.lang import rfc3339
 from .selecting import RESULT_FIELDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from engine.model import Object
@@ -57,6 +57,8 @@ class _Done:
 
     version: int
     bodies: dict[Place, bytes | None]
+    before: dict[Place, Object | None] = field(default_factory=dict)
+    after: dict[Place, Object | None] = field(default_factory=dict)
     changes: list[Change] = field(default_factory=list)
     levels: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
@@ -70,11 +72,10 @@ def carry_out(session: Session, writes: Sequence[Write], at: datetime) -> list[O
     with session.writing():
         # INVARIANT: the counter is held from here on, so that versions become visible in the order of their numbers.
         [(version,)] = session.rows(_HOLD)
-        known = _bodies(session, {one.place for one in writes})
-        done = _Done(version, dict(known))
+        done = _Done(version, _bodies(session, {one.place for one in writes}))
         outcomes = [_try(done, one) for one in writes]
         if done.changes:
-            _keep(session, done, known, at)
+            _keep(session, done, at)
     return outcomes
 
 
@@ -99,22 +100,23 @@ def _try(done: _Done, write: Write) -> Outcome:
         made = write.apply(old)
     except KubeError as error:
         return error
+    kept: Object | None = None
     if made is None:
         assert before is not None
-        body = None
     elif made == old:
         assert before is not None
         return before
     else:
         number = done.version if write.is_tried_only else done.version + 1
-        body = orjson.dumps(
-            {**made, "metadata": {**made["metadata"], "resourceVersion": str(number)}}
-        )
+        kept = {**made, "metadata": {**made["metadata"], "resourceVersion": str(number)}}
+    body = None if kept is None else orjson.dumps(kept)
     outcome = before if body is None else body
     assert outcome is not None
     if not write.is_tried_only:
         done.version += 1
         done.bodies[write.place] = body
+        done.before.setdefault(write.place, old)
+        done.after[write.place] = kept
         done.changes.append(Change(done.version, write.place, before, body))
         _count(done, write.place[0], old, -1)
         _count(done, write.place[0], made, 1)
@@ -127,23 +129,19 @@ def _count(done: _Done, namespace: str, report: Object | None, by: int) -> None:
         done.levels[key] += by
 
 
-def _keep(session: Session, done: _Done, known: dict[Place, bytes | None], at: datetime) -> None:
-    touched = list(dict.fromkeys(one.place for one in done.changes))
-    there = [place for place in touched if known.get(place) is not None]
-    gone = [place for place in touched if done.bodies[place] is None and place in known]
-    for table, places in (("results", there), ("labels", there), ("reports", gone)):
-        if places:
-            session.run_many(f"DELETE FROM {table} WHERE namespace = ? AND name = ?", places)  # noqa: S608 - names of ours
-    kept = [(place, orjson.loads(body)) for place in touched if (body := done.bodies[place])]
-    _insert(
-        session,
-        "reports",
-        8,
-        [_report(place, obj, done.bodies[place]) for place, obj in kept],
-        _REPLACED,
-    )
-    _insert(session, "results", 10, [row for place, obj in kept for row in _results(place, obj)])
-    _insert(session, "labels", 4, [row for place, obj in kept for row in _labels(place, obj)])
+def _keep(session: Session, done: _Done, at: datetime) -> None:
+    kept = [(place, report) for place, report in done.after.items() if report is not None]
+    gone = [place for place, old in done.before.items() if old and done.after[place] is None]
+    if gone:
+        session.run_many("DELETE FROM reports WHERE namespace = ? AND name = ?", gone)
+    rows = [_report(place, report, done.bodies[place]) for place, report in kept]
+    _insert(session, "reports", 8, rows, _REPLACED)
+    for table, rows_of in _BESIDE.items():
+        old, new = (
+            [row for place, report in some.items() if report for row in rows_of(place, report)]
+            for some in (done.before, done.after)
+        )
+        _replace(session, table, old, new)
     moment = int(at.timestamp())
     _insert(
         session,
@@ -155,6 +153,26 @@ def _keep(session: Session, done: _Done, known: dict[Place, bytes | None], at: d
     levels = [(day, *key, delta) for key, delta in sorted(done.levels.items()) if delta]
     _insert(session, "history", 6, levels, _ADDED)
     session.run_many("UPDATE counters SET value = ? WHERE name = 'version'", [(done.version,)])
+
+
+def _replace(
+    session: Session, table: str, old: Sequence[tuple[Any, ...]], new: Sequence[tuple[Any, ...]]
+) -> None:
+    """Write the rows beside reports that differ from those before: each stands in several indexes, and most are what they were."""
+    columns = _COLUMNS[table]
+    key = columns[:_KEY]
+    if gone := {row[:_KEY] for row in old} - {row[:_KEY] for row in new}:
+        named = " AND ".join(f"{one} = ?" for one in key)
+        session.run_many(f"DELETE FROM {table} WHERE {named}", sorted(gone))  # noqa: S608 - names of ours
+    known = frozenset(old)
+    sets = ", ".join(f"{one} = excluded.{one}" for one in columns[_KEY:])
+    _insert(
+        session,
+        table,
+        len(columns),
+        [row for row in new if row not in known],
+        f" ON CONFLICT ({', '.join(key)}) DO UPDATE SET {sets}",
+    )
 
 
 _REPLACED: Final = (
@@ -198,3 +216,16 @@ def _second(timestamp: Any, created: Any) -> int:
 def _labels(place: Place, report: Object) -> Iterable[tuple[Any, ...]]:
     for label, value in (report["metadata"].get("labels") or {}).items():
         yield (*place, label, str(value))
+
+
+_KEY: Final = 3
+"""Columns of the key of a row beside a report: the report's place, and what tells the row from its others."""
+_COLUMNS: Final = {
+    "results": ("namespace", "name", "place", *RESULT_FIELDS, "newest"),
+    "labels": ("namespace", "name", "label", "value"),
+}
+_BESIDE: Final[Mapping[str, Callable[[Place, Object], Iterable[tuple[Any, ...]]]]] = {
+    "results": _results,
+    "labels": _labels,
+}
+"""Tables of what reports are chosen by, and what makes their rows."""
