@@ -65,10 +65,12 @@ class Client(Protocol):
         resume: str = "",
         metadata_only: bool = False,
         sort_by: str = "",
+        only: Sequence[tuple[str, str]] = (),
     ) -> ListPage:
         """Return one page of objects, of all namespaces when none is given; raises Gone for an old `resume` token.
 
-        `sort_by` asks a report store for the first page of an order; other servers pass over it.
+        `sort_by` asks a report store for the first page of an order, `only` for what there is at some places (namespace, name); other
+        servers pass over both.
         """
 
     async def list_all(

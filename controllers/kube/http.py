@@ -6,7 +6,7 @@ Apart from `client` because it imports aiohttp. What may be repeated and what go
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import aiohttp
@@ -86,6 +86,7 @@ class HttpClient(Client):
         resume: str = "",
         metadata_only: bool = False,
         sort_by: str = "",
+        only: Sequence[tuple[str, str]] = (),
     ) -> ListPage:
         """Return one page of objects; raises Gone for an old `resume` token."""
         self.on_query("list", kind, namespace)
@@ -94,6 +95,7 @@ class HttpClient(Client):
             fieldSelector=field_selector,
             limit=str(limit or ""),
             sortBy=sort_by,
+            only=",".join("/".join(filter(None, place)) for place in only),
             **{"continue": resume},
         )
         accept = _METADATA.format("List") if metadata_only else JSON

@@ -13,7 +13,7 @@ from controllers.kube import AlreadyExists, Conflict, Invalid, NotFound
 from engine.lang import rfc3339
 from engine.model import Status
 
-from .queries import refused
+from .queries import MOST_LISTED, refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 LARGEST: Final = 1536 * 1024
 """Bytes of a report, or of some that come together: what etcd takes of any object."""
-MOST_LISTED: Final = 500
-"""Reports of a list that is written at once."""
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
 _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")

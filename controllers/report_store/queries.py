@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 SEVERITY: Final = "severity"
 """By what lists may be asked to be sorted: the report with the severest chosen result first, the newest among equals."""
 
+MOST_LISTED: Final = 500
+"""Reports that are written, or asked for by their names, at once."""
 _MOST_PAGE: Final = 10_000
 _MOST_DIGITS: Final = 18
 
@@ -35,6 +37,10 @@ def page_asked(query: Mapping[str, str], space: str | None) -> Asked:
                 f"sortBy takes `{SEVERITY}`, with a limit, and neither continues nor has an exact version"
             )
         return Asked(space, selector, least=given, limit=limit, is_worst_first=True)
+    if only := query.get("only", ""):
+        if match == "Exact" or query.get("continue"):
+            raise refused("only neither continues nor has an exact version")
+        return Asked(space, selector, least=given, only=_places(only))
     if text := query.get("continue", ""):
         if given or match:
             raise refused("specifying resource version is not allowed when using continue")
@@ -47,6 +53,14 @@ def page_asked(query: Mapping[str, str], space: str | None) -> Asked:
             raise refused('resourceVersionMatch "Exact" is forbidden for resourceVersion "0"')
         return Asked(space, selector, given, limit=limit)
     return Asked(space, selector, least=given, limit=limit)
+
+
+def _places(text: str) -> tuple[Place, ...]:
+    """Return places that stand as `NAMESPACE/NAME`, or as `NAME` of the cluster's; raises Invalid for too many."""
+    places = [one.rpartition("/") for one in text.split(",")]
+    if len(places) > MOST_LISTED:
+        raise refused(f"only may name {MOST_LISTED} reports")
+    return tuple((namespace, name) for namespace, _, name in places)
 
 
 def number(query: Mapping[str, str], name: str) -> int:

@@ -36,6 +36,7 @@ class Asked:
 
     It is as of a version (0: the last one, and not before `least`), begins after a place and holds at most so many (0: all).
     `is_worst_first` is a page of the last version in which the report with the severest chosen result comes first, then the newest.
+    With `only` it is what there is now at some places.
     """
 
     namespace: str | None
@@ -45,6 +46,7 @@ class Asked:
     after: Place | None = None
     limit: int = 0
     is_worst_first: bool = False
+    only: tuple[Place, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,9 @@ def page_of(session: Session, asked: Asked) -> Page:
         raise expired(version, forgotten)
     if asked.is_worst_first:
         return Page(worst_of(session, asked, version), version)
+    if asked.only:
+        found = _reports(session, asked, version, 0, asked.only)
+        return Page([body for _, body in found], version)
     rows = _as_they_are(session, asked, version)
     is_full = bool(asked.limit) and len(rows) > asked.limit
     if version < newest:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from controllers.loops.context import LoopContext
     from controllers.runtime.policy_cache import Snapshot
 
-    from .sending import ReportWrites
+    from .sending import Reports
 
 _CHECKS = (RuleType.IMAGE_VERIFY, RuleType.VALIDATION)
 _CHANGES = (RuleType.MUTATION,)
@@ -101,7 +101,7 @@ async def tell(
     obj: Object,
     said: Judgement,
     known: InForce,
-    reports: ReportWrites,
+    reports: Reports,
     *,
     is_new: bool = False,
 ) -> None:

@@ -1,6 +1,6 @@
-"""Hands reports to whoever keeps them.
+"""Reports of a cluster, for whoever writes them: read and written one by one, or together where a report store keeps them.
 
-A report store takes many reports in one request; what waits while one is under way goes with the next.
+A report store takes and gives many reports in one request; what waits while one is under way goes with the next.
 """
 
 from __future__ import annotations
@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from controllers.kube import Client, Kind, KubeError
+from controllers.kube import Client, Kind, KubeError, NotFound
 from controllers.kube.errors import error_of
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
     from controllers.kube.kinds import ReportKinds
     from controllers.loops.context import LoopContext
     from engine.model import Object
@@ -21,32 +23,113 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE: Final = 2_000
 """Results of reports that are written by one request; with them it is below what a report store takes."""
 AT_ONCE: Final = 64
-"""Reports that are under way to a report store at the same time."""
+"""Reports that are read or written by one request."""
 _ONE_BY_ONE: Final = frozenset({405, 413})
 """How a store answers that takes no lists, or not so large ones."""
 _SUCCESS: Final = "Success"
 _log = logging.getLogger(__name__)
 
+Q = TypeVar("Q")
+A = TypeVar("A")
+_Place = tuple[Kind, str, str]
+_Write = tuple[Kind, "Object"]
 
-class ReportWrites:
-    """Creates and updates reports of some kinds; `together` where whoever keeps them takes lists."""
+
+class _Together(Generic[Q, A]):
+    """Asks several questions by one request. `fits` tells whether one goes with others, `ask` returns an answer for each."""
+
+    def __init__(
+        self,
+        fits: Callable[[Sequence[Q], Q], bool],
+        ask: Callable[[list[Q]], Awaitable[Sequence[A | KubeError]]],
+    ) -> None:
+        self._fits, self._ask = fits, ask
+        self._waiting: deque[tuple[Q, asyncio.Future[A]]] = deque()
+        self._asking: asyncio.Task[None] | None = None
+
+    async def answer(self, question: Q) -> A:
+        """Return the answer to a question; raises KubeError."""
+        answered: asyncio.Future[A] = asyncio.get_running_loop().create_future()
+        self._waiting.append((question, answered))
+        if self._asking is None:
+            self._asking = asyncio.create_task(self._ask_on())
+        return await answered
+
+    async def _ask_on(self) -> None:
+        try:
+            while self._waiting:
+                # all that can run now, and may have something to ask, goes first
+                await asyncio.sleep(0)
+                taken = self._taken()
+                answers: Sequence[A | KubeError]
+                try:
+                    answers = await self._ask([question for question, _ in taken])
+                except KubeError as error:
+                    answers = [error] * len(taken)
+                except Exception:
+                    # whoever waits must hear of it, and tries again
+                    _log.exception("reports could not be read or written")
+                    answers = [KubeError("the report could not be read or written")] * len(taken)
+                for (_, answered), answer in zip(taken, answers, strict=True):
+                    if answered.done():
+                        continue
+                    if isinstance(answer, KubeError):
+                        answered.set_exception(answer)
+                    else:
+                        answered.set_result(answer)
+        finally:
+            self._asking = None
+            for _, answered in self._waiting:
+                answered.cancel()
+            self._waiting.clear()
+
+    def _taken(self) -> list[tuple[Q, asyncio.Future[A]]]:
+        taken = [self._waiting.popleft()]
+        while self._waiting and self._fits([one for one, _ in taken], self._waiting[0][0]):
+            taken.append(self._waiting.popleft())
+        return taken
+
+
+class Reports:
+    """Reads, creates and updates reports of some kinds; `together` where whoever keeps them takes and gives lists."""
 
     def __init__(self, client: Client, kinds: ReportKinds, *, together: bool = False) -> None:
         self.client, self.kinds = client, kinds
-        self._is_together = together
-        self._waiting: deque[tuple[Kind, Object, asyncio.Future[None]]] = deque()
-        self._sending: asyncio.Task[None] | None = None
+        self._is_read_together = self._is_written_together = together
+        self._reads: _Together[_Place, Object | None] = _Together(_are_read_at_once, self._read)
+        self._writes: _Together[_Write, None] = _Together(_are_written_at_once, self._write)
+
+    async def read(self, kind: Kind, name: str, namespace: str) -> Object | None:
+        """Return a report, None where there is none; raises KubeError."""
+        place = (kind, name, namespace)
+        return await (
+            self._reads.answer(place) if self._is_read_together else self._read_alone(place)
+        )
 
     async def write(self, kind: Kind, report: Object) -> None:
         """Update a report that names its version, create any other; raises KubeError."""
-        if not self._is_together:
+        if self._is_written_together:
+            await self._writes.answer((kind, report))
+        else:
             await self._write_alone(kind, report)
-            return
-        written = asyncio.get_running_loop().create_future()
-        self._waiting.append((kind, report, written))
-        if self._sending is None:
-            self._sending = asyncio.create_task(self._send())
-        await written
+
+    async def _read_alone(self, place: _Place) -> Object | None:
+        try:
+            return await self.client.get(*place)
+        except NotFound:
+            return None
+
+    async def _read(self, places: Sequence[_Place]) -> Sequence[Object | None]:
+        """Return the reports at some places, None where there is none; raises KubeError."""
+        if len(places) > 1 and self._is_read_together:
+            only = {(namespace, name): None for _, name, namespace in places}
+            page = await self.client.list(places[0][0], limit=len(only), only=list(only))
+            found = {_place(one): one for one in page.items}
+            if found.keys() <= only.keys():
+                return [found.get((namespace, name)) for _, name, namespace in places]
+            # a store of a release before has listed whatever comes first
+            self._is_read_together = False
+        return await asyncio.gather(*map(self._read_alone, places))
 
     async def _write_alone(self, kind: Kind, report: Object) -> None:
         if report["metadata"].get("resourceVersion"):
@@ -54,51 +137,17 @@ class ReportWrites:
         else:
             await self.client.create(kind, report)
 
-    async def _send(self) -> None:
-        try:
-            while self._waiting:
-                # all that can run now, and may have something to write, goes first
-                await asyncio.sleep(0)
-                kind, taken = self._taken()
-                try:
-                    answers = await self._answers(kind, [report for report, _ in taken])
-                except KubeError as error:
-                    answers = [error] * len(taken)
-                except Exception:
-                    # whoever waits must hear of it, and tries again
-                    _log.exception("reports could not be written")
-                    answers = [KubeError("the report could not be written")] * len(taken)
-                for (_, written), answer in zip(taken, answers, strict=True):
-                    if not written.done():
-                        _settle(written, answer)
-        finally:
-            self._sending = None
-            for _, _, written in self._waiting:
-                written.cancel()
-            self._waiting.clear()
-
-    def _taken(self) -> tuple[Kind, list[tuple[Object, asyncio.Future[None]]]]:
-        """Take the next reports of one kind, as many as go together."""
-        kind, rows = self._waiting[0][0], 0
-        taken: list[tuple[Object, asyncio.Future[None]]] = []
-        while self._waiting and self._waiting[0][0] == kind and len(taken) < AT_ONCE:
-            rows += len(self._waiting[0][1]["results"])
-            if taken and rows > ROWS_AT_ONCE:
-                break
-            _, report, written = self._waiting.popleft()
-            taken.append((report, written))
-        return kind, taken
-
-    async def _answers(self, kind: Kind, reports: list[Object]) -> list[KubeError | None]:
+    async def _write(self, writes: Sequence[_Write]) -> list[KubeError | None]:
         """Write some reports and return what is wrong with each; raises KubeError where none was written."""
-        if len(reports) > 1 and self._is_together:
+        kind, reports = writes[0][0], [report for _, report in writes]
+        if len(reports) > 1 and self._is_written_together:
             head = {"apiVersion": kind.api_version, "kind": f"{kind.kind}List"}
             try:
                 found = await self.client.create(kind, {**head, "items": reports})
             except KubeError as error:
                 if error.status not in _ONE_BY_ONE:
                     raise
-                self._is_together = error.status != 405
+                self._is_written_together = error.status != 405
             else:
                 return [_error_in(one) for _, one in zip(reports, found["items"], strict=True)]
         answers: list[KubeError | None] = []
@@ -112,18 +161,25 @@ class ReportWrites:
         return answers
 
 
-def reports_of(context: LoopContext) -> ReportWrites:
-    """Return what writes the reports of a loop, as whoever keeps them takes them."""
+def reports_of(context: LoopContext) -> Reports:
+    """Return the reports of a loop's cluster, as whoever keeps them takes and gives them."""
     options = context.options
-    return ReportWrites(context.client, options.report_kinds, together=options.chooses_reports)
+    return Reports(context.client, options.report_kinds, together=options.chooses_reports)
+
+
+def _are_read_at_once(places: Sequence[_Place], one: _Place) -> bool:
+    return places[0][0] == one[0] and len(places) < AT_ONCE
+
+
+def _are_written_at_once(writes: Sequence[_Write], one: _Write) -> bool:
+    rows = sum(len(report["results"]) for _, report in (*writes, one))
+    return writes[0][0] == one[0] and len(writes) < AT_ONCE and rows <= ROWS_AT_ONCE
+
+
+def _place(report: Object) -> tuple[str, str]:
+    metadata = report["metadata"]
+    return str(metadata.get("namespace") or ""), str(metadata["name"])
 
 
 def _error_in(status: Object) -> KubeError | None:
     return None if status.get("status") == _SUCCESS else error_of(500, status)
-
-
-def _settle(written: asyncio.Future[None], error: KubeError | None) -> None:
-    if error is None:
-        written.set_result(None)
-    else:
-        written.set_exception(error)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from engine.evaluate import CompiledPolicy
     from engine.model import Object
 
-    from .sending import ReportWrites
+    from .sending import Reports
 
 _TRIES = 5
 
@@ -68,7 +68,7 @@ def _pairs_in_force(snapshot: Snapshot, natives: Mapping[str, CompiledPolicy] | 
 
 
 async def write_rows(
-    reports: ReportWrites,
+    reports: Reports,
     obj: Object,
     rows: Sequence[Row],
     *,
@@ -93,7 +93,7 @@ async def write_rows(
     return []
 
 
-async def _first(reports: ReportWrites, obj: Object, rows: Sequence[Row]) -> list[Row]:
+async def _first(reports: Reports, obj: Object, rows: Sequence[Row]) -> list[Row]:
     found, kinds = merged((), rows), reports.kinds
     if found:
         await reports.write(kinds.of(obj), report_of(obj, found, kinds))
@@ -101,32 +101,25 @@ async def _first(reports: ReportWrites, obj: Object, rows: Sequence[Row]) -> lis
 
 
 async def _write(
-    reports: ReportWrites,
+    reports: Reports,
     obj: Object,
     rows: Sequence[Row],
     judged: Collection[tuple[str, str]] | None,
     known: InForce,
 ) -> list[Row]:
-    client, kind = reports.client, reports.kinds.of(obj)
-    before = await _before(client, kind, obj["metadata"])
+    metadata, kind = obj["metadata"], reports.kinds.of(obj)
+    before = await reports.read(kind, metadata["uid"], metadata.get("namespace") or "")
     old = list((before or {}).get("results") or ())
     kept = [row for row in old if pair_of(row) in known]
     found = merged(kept, rows, judged=judged)
     if not found:
         if before is not None:
-            await _remove(client, kind, before)
+            await _remove(reports.client, kind, before)
         return []
     report = report_of(obj, found, reports.kinds, before)
     if before is None or not says_the_same(report, before):
         await reports.write(kind, report)
     return [row for row in found if row not in old]
-
-
-async def _before(client: Client, kind: Kind, metadata: Object) -> Object | None:
-    try:
-        return await client.get(kind, metadata["uid"], metadata.get("namespace") or "")
-    except NotFound:
-        return None
 
 
 async def _remove(client: Client, kind: Kind, report: Object) -> None:

@@ -147,12 +147,17 @@ class FakeClient(Client):
         resume: str = "",
         metadata_only: bool = False,
         sort_by: str = "",
+        only: Sequence[tuple[str, str]] = (),
     ) -> ListPage:
-        """Return one page of objects."""
+        """Return one page of objects; `only` those at some places, as a report store does."""
         self._called("list", kind, namespace)
         table = self._table(kind)
         fits = _selection(namespace, label_selector, field_selector)
-        found = [table.objects[key] for key in sorted(table.objects) if fits(table.objects[key])]
+        found = [
+            obj
+            for key, obj in sorted(table.objects.items())
+            if fits(obj) and (not only or key in only)
+        ]
         start, version = 0, self._memory.last
         if resume:
             start, version = (int(part) for part in resume.split("/"))

@@ -116,6 +116,32 @@ def test_reports_go_together_to_a_store_and_each_once():
     asyncio.run(play())
 
 
+def test_reports_are_read_together_from_a_store_and_one_by_one_from_one_that_knows_no_places():
+    async def play(*, knows_places: bool):
+        async with scene(needs("team"), *many(100), chooses_reports=True) as made:
+            ListsTaken(made)
+            listed = made.client.list
+
+            async def passing_over(*args: Any, only: Any = (), **options: Any) -> Any:
+                return await listed(*args, **options)
+
+            if not knows_places:
+                made.client.list = passing_over  # type: ignore[method-assign] # - a store of a release before
+            scanning(made)
+            await made.rest(5)
+            made.client.calls.clear()
+            made.put(needs("owner"))
+            await made.rest(5)
+            assert {len(one["results"]) for one in made.stored(POLICY_REPORTS)} == {2}
+            read = sum(
+                one.verb == "get" and one.resource == "policyreports" for one in made.client.calls
+            )
+            assert read == (0 if knows_places else 100)
+
+    asyncio.run(play(knows_places=True))
+    asyncio.run(play(knows_places=False))
+
+
 def test_a_report_that_a_store_refuses_in_a_list_is_read_and_written_again():
     async def play():
         async with scene(needs("team"), *many(3), chooses_reports=True) as made:

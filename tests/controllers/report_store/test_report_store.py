@@ -395,6 +395,26 @@ def test_a_list_of_one_namespace_takes_no_report_of_another_and_a_dry_run_keeps_
     asyncio.run(play())
 
 
+def test_reports_at_some_places_are_listed_by_one_request(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with staged(tmp_path) as store:
+            for namespace, name in (("bank", "a"), ("bank", "b"), ("shop", "a"), ("", "c")):
+                await store.create(namespace, report(name))
+            only = "bank/a,shop/a,shop/b"
+            _, found = await store.ask("GET", ALL, only=only, limit="1")
+            assert [(one["metadata"]["namespace"], one["metadata"]["name"]) for one in found["items"]] == [("bank", "a"), ("shop", "a")]  # fmt: skip
+            assert not found["metadata"].get("continue")
+            assert names((await store.ask("GET", SHOP, only=only))[1]) == ["a"]
+            path = f"{REPORTS}/clusterpolicyreports"
+            assert names((await store.ask("GET", path, only="c,d,bank/a"))[1]) == ["c"]
+            many = ",".join(f"shop/{number}" for number in range(501))
+            assert (await store.ask("GET", ALL, only=many))[0] == 400
+            exact = {"resourceVersion": "2", "resourceVersionMatch": "Exact"}
+            assert (await store.ask("GET", ALL, only=only, **exact))[0] == 400
+
+    asyncio.run(play())
+
+
 def test_the_documented_query_tells_the_results_at_the_end_of_each_day(tmp_path: Path) -> None:
     async def play() -> None:
         async with staged(tmp_path) as store:
