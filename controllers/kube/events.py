@@ -132,6 +132,11 @@ class Recorder:
     def __repr__(self) -> str:
         return f"<Recorder {len(self._queue)} queued, {len(self._written)} remembered, {self.dropped} dropped>"
 
+    @property
+    def is_full(self) -> bool:
+        """Tell whether a note is dropped unless a policy waits for it."""
+        return len(self._queue) >= self._most
+
     def record(self, note: Note) -> None:
         """Queue a note; it is dropped when there is no room and no policy waits for it."""
         if not note.about[3]:
@@ -141,8 +146,8 @@ class Recorder:
             return
         event = self._event(note)
         is_kept = self.must_keep(event)
-        if len(self._queue) >= self._most and not is_kept:
-            self._drop(note)
+        if self.is_full and not is_kept:
+            self.drop(note.reason)
             return
         self._idle.clear()
         if not is_kept and self._counts_equal:
@@ -209,11 +214,12 @@ class Recorder:
                 self._queue.appendleft((note, event, is_kept))
                 await self._clock.sleep(max(self._backoff.next(), error.retry_after or 0.0))
                 return
-            self._drop(note)
+            self.drop(note.reason)
 
-    def _drop(self, note: Note) -> None:
+    def drop(self, reason: str) -> None:
+        """Count a note that is lost."""
         self.dropped += 1
-        self._on_drop(note.reason)
+        self._on_drop(reason)
 
     def _known(self, note: Note) -> tuple[float, str, str, int] | None:
         """Return where a note was written lately, and how often it was counted."""

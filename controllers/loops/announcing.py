@@ -33,6 +33,20 @@ def announce(context: LoopContext, notes: Iterable[Note]) -> None:
         context.recorder.record(_written(note))
 
 
+def wanted_by(context: LoopContext) -> Callable[[str], bool]:
+    """Return the test whether an Event with a reason need be made: not one that would be dropped, which is counted instead."""
+    recorder, omitted = context.recorder, context.options.omitted_events
+    if not recorder.is_full or context.snapshot.names_events:
+        return lambda _: True
+
+    def is_wanted(reason: str) -> bool:
+        if reason not in omitted:
+            recorder.drop(reason)
+        return False
+
+    return is_wanted
+
+
 def announce_success(context: LoopContext, notes: Iterable[Note]) -> None:
     """Hand notes about what went well to the recorder, where the settings ask for such."""
     if context.cache.configuration.success_events:

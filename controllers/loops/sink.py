@@ -16,7 +16,7 @@ from controllers.store.update_requests import RuleWork, UpdateRequest
 from engine.grants.blocks import block_key
 from engine.model import Review, RuleResult, RuleType, Status
 
-from .announcing import announce
+from .announcing import announce, wanted_by
 from .following import Following
 from .reports.pending import PendingReports
 from .rules import find_rule, names_delete, synchronizes
@@ -136,6 +136,7 @@ class LoopSink:
                 blocked=not verdict.allowed,
                 successes=context.cache.configuration.success_events,
                 marks=marks_of(review, self._block_key),
+                is_wanted=wanted_by(context),
             )
             announce(context, notes)
         if verdict.allowed and _is_reported(review):

@@ -35,6 +35,8 @@ NORMAL: Final = frozenset(
 )  # fmt: skip
 """Reasons of what went as wished."""
 
+_MISSED: Final = frozenset({Status.FAIL, Status.ERROR})
+
 BLOCKED: Final = "Resource Blocked"
 PASSED: Final = "Resource Passed"
 GENERATED: Final = "Resource Generated"
@@ -102,22 +104,29 @@ def notes_of(
     blocked: bool,
     successes: bool,
     marks: Callable[[RuleResult], Marks] = lambda _: (),
+    is_wanted: Callable[[str], bool] = lambda _: True,
 ) -> Iterator[Note]:
     """Yield the Events of a review: on policies, on the object unless it was blocked, on exceptions (E-03 to E-05).
 
     Policies and exceptions are by key. Passes are told only when `successes` are asked for, once for each policy whose rules all passed.
-    `marks` gives the annotations of what was blocked.
+    `marks` gives the annotations of what was blocked. `is_wanted` is asked about each Event of a violation, by its reason, before it is made.
     """
     about = object_reference(review.target) if has_name(review) and not blocked else None
-    for key, group in _by_policy(results).items():
+    telling = (
+        results
+        if successes
+        else [one for one in results if one.status in _MISSED or one.exceptions]
+    )
+    for key, group in _by_policy(telling).items():
         policy = policies.get(key)
         if policy is None:
             continue
-        missed = [one for one in group if one.status in (Status.FAIL, Status.ERROR)]
+        missed = [one for one in group if one.status in _MISSED]
         for result in missed:
-            found = violation(policy, review, result, blocked=blocked)
-            yield _marked(found, marks(result)) if blocked else found
-            if about:
+            if is_wanted(_reason(result)):
+                found = violation(policy, review, result, blocked=blocked)
+                yield _marked(found, marks(result)) if blocked else found
+            if about and is_wanted(_reason(result)):
                 yield violation_on_object(about, policy, result)
         for result in group:
             if result.exceptions and result.status is Status.SKIP:

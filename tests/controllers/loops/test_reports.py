@@ -526,6 +526,35 @@ def test_a_blocked_request_has_an_event_on_the_policy_and_no_report():
     asyncio.run(play())
 
 
+def test_events_for_which_there_is_no_room_are_counted_and_not_made_unless_a_policy_waits_for_them():
+    async def denied(made: Scene, count: int) -> list[str]:
+        recorder = made.context.recorder
+        recorder._most, lost = 3, []
+        recorder._on_drop = lost.append
+        for number in range(count):
+            obj = config_map(f"c{number}")
+            await admitted(made, obj, allowed=False, user=UserInfo(username="chip"))
+        return lost
+
+    async def play():
+        enforced = needs("team", background=False, validationFailureAction="Enforce")
+        async with scene(enforced) as made:
+            assert await denied(made, 8) == ["PolicyViolation"] * 5
+            assert made.context.recorder.dropped == 5
+            await made.rest(60)
+            assert len(made.events) == 3
+        async with scene(enforced, omitted_events=frozenset({"PolicyViolation"})) as made:
+            made.context.recorder._most = 0
+            assert await denied(made, 2) == []
+        watching = needs("owner", "Event", background=False)
+        async with scene(enforced, watching) as made:
+            assert await denied(made, 8) == []
+            await made.rest(60)
+            assert len(made.events) == 8
+
+    asyncio.run(play())
+
+
 def test_results_about_events_make_no_events():
     async def play():
         about = {
