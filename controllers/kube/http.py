@@ -14,6 +14,7 @@ import orjson
 
 from engine.errors import EngineError
 from engine.lang import json as strict_json
+from engine.lang.collector import collector_off
 
 from . import transport
 from .client import APPLY, MERGE, Client, Event, ListPage
@@ -32,6 +33,8 @@ FIELD_MANAGER = "kpolicy"
 SILENCE_SECONDS = 15.0
 """How long after its announced end a watch may stay silent before the connection counts as dead."""
 OnQuery = Callable[[str, "Kind", str], None]
+_LARGE = 256 * 1024
+"""Bytes of an answer from which on the collector of garbage costs more than decoding it."""
 _METADATA = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1,application/json"
 
 
@@ -244,9 +247,17 @@ class HttpClient(Client):
                 raise
             raise not_served(error, path) from error
         try:
-            return orjson.loads(data)
+            return _value(data)
         except orjson.JSONDecodeError as error:
             raise KubeError("the server's answer is not readable as JSON") from error
+
+
+def _value(data: bytes) -> Json:
+    """Return the value of a JSON text; of a long list the collector would walk through what is there again and again as it grows."""
+    if len(data) < _LARGE:
+        return orjson.loads(data)
+    with collector_off():
+        return orjson.loads(data)
 
 
 def _nobody_counts(operation: str, kind: Kind, namespace: str) -> None:

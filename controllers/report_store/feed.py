@@ -24,7 +24,7 @@ _log = logging.getLogger(__name__)
 
 
 class Subscription:
-    """What one watch has not seen yet; `next` gives it, None once the watch is to end."""
+    """What one watch has not seen yet; `next` gives it, with None at its end once the watch is to end."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[Change | None] = asyncio.Queue()
@@ -41,10 +41,13 @@ class Subscription:
         """Let the watch end when it has seen what is there."""
         self._queue.put_nowait(None)
 
-    async def next(self, seconds: float) -> Change | None:
-        """Return the next change; raises TimeoutError when none comes in time."""
+    async def next(self, seconds: float) -> list[Change | None]:
+        """Return the changes that are there, at least one; raises TimeoutError when none comes in time."""
         async with asyncio.timeout(seconds):
-            return await self._queue.get()
+            taken = [await self._queue.get()]
+        while not self._queue.empty():
+            taken.append(self._queue.get_nowait())
+        return taken
 
 
 class Feed:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 META: Final = "meta.k8s.io"
 _ASKED = re.compile(r";\s*(as|g|v)=([^;,\s]+)")
 _PARTIAL: Final = "PartialObjectMetadata"
+_FIRST: Final = b'{"metadata":'
+_read = json.JSONDecoder().raw_decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ class Rendering:
         return self.one(orjson.dumps({"metadata": metadata}))
 
     def _partial(self, body: bytes) -> bytes:
-        return orjson.dumps(_partial(orjson.loads(body)))
+        return orjson.dumps(_partial(_metadata(body)))
 
     def _table(
         self, bodies: Sequence[bytes], metadata: Object, *, has_columns: bool = True
@@ -123,17 +126,22 @@ class Rendering:
         if self._form.rows_hold == "Object":
             row["object"] = orjson.Fragment(self._served.document(body))
         elif self._form.rows_hold != "None":
-            row["object"] = _partial(report)
+            row["object"] = _partial(report["metadata"])
         return row
 
 
 def _metadata(body: bytes) -> Object:
-    metadata: Object = orjson.loads(body)["metadata"]
+    """Return the metadata of a report; they stand first in what is kept, and the rest, which is ten times as long, is not read."""
+    metadata: Object
+    if body.startswith(_FIRST):
+        metadata, _ = _read(body.decode(), len(_FIRST))
+    else:
+        metadata = orjson.loads(body)["metadata"]
     return metadata
 
 
-def _partial(report: Object) -> Object:
-    return {"kind": _PARTIAL, "apiVersion": f"{META}/v1", "metadata": report["metadata"]}
+def _partial(metadata: Object) -> Object:
+    return {"kind": _PARTIAL, "apiVersion": f"{META}/v1", "metadata": metadata}
 
 
 def _definitions(served: Served) -> list[Object]:

@@ -83,7 +83,7 @@ class Watch:
         self._is_first = True
 
     async def lines(self, feed: Feed) -> AsyncGenerator[bytes]:
-        """Yield the events, one on a line; whatever ends the watch before its time is the last of them."""
+        """Yield the events, each on a line of its own, some together; whatever ends the watch before its time is the last of them."""
         subscription = feed.subscribe()
         try:
             async for line in self._history():
@@ -131,14 +131,16 @@ class Watch:
         end, due = now + self._begin.seconds, now + CHECK_SECONDS
         while now < end:
             try:
-                change = await subscription.next(min(end, due) - now)
+                changes = await subscription.next(min(end, due) - now)
             except TimeoutError:
                 pass
             else:
-                if change is None:
+                # a rush of changes is told by as few writes as they came by
+                new = [one for one in changes if one is not None and one.version > self._position]
+                if lines := b"".join(filter(None, map(self._line, new))):
+                    yield lines
+                if None in changes:
                     return
-                if change.version > self._position and (line := self._line(change)):
-                    yield line
             now = self._clock.monotonic()
             if now >= min(end, due):
                 due = now + CHECK_SECONDS

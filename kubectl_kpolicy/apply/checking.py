@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from engine import vocabulary
 from engine.errors import DocumentError, EngineError, Location, reason_of
 from engine.fields import part
+from engine.lang.collector import collector_off
 from engine.record import record, replace
 from kubectl_kpolicy.cluster.violations import is_failure, rows_of_report
 from kubectl_kpolicy.output.diagnostics import report
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
-from kubectl_kpolicy.session.collector import collector_off
 
 from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs, policies_named
 from .names import namespace_of, reference

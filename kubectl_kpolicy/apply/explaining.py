@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, TextIO
 
 from engine.errors import EngineError
 from engine.lang import wildcard
+from engine.lang.collector import collector_off
 from engine.record import record, replace
 from kubectl_kpolicy.output.diagnostics import report, visible
 from kubectl_kpolicy.output.explanation import lines, rules_explained
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
-from kubectl_kpolicy.session.collector import collector_off
 
 from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs, policies_named
 from .names import name_of, resource_path

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 from engine.errors import DocumentError, EngineError, Location, reason_of
 from engine.fields import members
 from engine.lang import yaml
+from engine.lang.collector import collector_off
 from kubectl_kpolicy.output.diagnostics import report
-
-from .collector import collector_off
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from engine.errors import EngineError, Location
+from engine.lang.collector import collector_off
 from engine.record import record
 from kubectl_kpolicy.apply.boxes import PLAIN, Brush, boxed, plain
 from kubectl_kpolicy.apply.inputs import ApplyRequest
@@ -17,7 +18,6 @@ from kubectl_kpolicy.output.diagnostics import report
 from kubectl_kpolicy.output.findings import Case, junit_text
 from kubectl_kpolicy.output.structured import json_text, yaml_text
 from kubectl_kpolicy.output.table import Column, Table, wanted
-from kubectl_kpolicy.session.collector import collector_off
 from kubectl_kpolicy.session.sources import ADDRESSES
 
 from .loading import Broken, find_cases

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from engine.errors import DocumentError
-from kubectl_kpolicy.session.collector import collector_off
+from engine.lang.collector import collector_off
 from kubectl_kpolicy.session.sources import read_documents, read_paths
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The garbage collector, kept off while much is loaded: modules at the start of a command, documents in it.
+"""The garbage collector, kept off while much is loaded: modules at the start of a command, documents in it, long lists from a server.
 
 A module of its own so that it can be imported before anything large is.
 """
