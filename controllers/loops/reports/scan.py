@@ -31,7 +31,7 @@ from .judging import Judges, changed_between, is_all_scanned, judge, tell
 from .pace import Pace
 from .resuming import MOST_LEFT, Judged, ScanMemory, digest_of, digest_of_object, version_of
 from .resuming import NAME as MEMORY
-from .sending import AT_ONCE, reports_of
+from .sending import AT_ONCE, REQUESTS, reports_of
 from .writer import KnownPairs
 
 if TYPE_CHECKING:
@@ -129,7 +129,9 @@ class BackgroundScan:
                 group.create_task(self._gathering.run())
                 options = self._context.options
                 # where reports go together, as many as go at once are judged while others are written
-                workers = 2 * AT_ONCE if options.chooses_reports else options.scan_workers
+                workers = (
+                    (REQUESTS + 1) * AT_ONCE if options.chooses_reports else options.scan_workers
+                )
                 group.create_task(self.queue.run(scan, workers=workers, on_error=_failed))
                 group.create_task(self._again())
                 group.create_task(self._find_kinds())

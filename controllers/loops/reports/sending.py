@@ -24,6 +24,8 @@ ROWS_AT_ONCE: Final = 2_000
 """Results of reports that are written by one request; with them it is below what a report store takes."""
 AT_ONCE: Final = 64
 """Reports that are read or written by one request."""
+REQUESTS: Final = 2
+"""Requests of a kind that are under way at once: a store decodes one while its disk writes the one before."""
 _ONE_BY_ONE: Final = frozenset({405, 413})
 """How a store answers that takes no lists, or not so large ones."""
 _SUCCESS: Final = "Success"
@@ -36,7 +38,7 @@ _Write = tuple[Kind, "Object"]
 
 
 class _Together(Generic[Q, A]):
-    """Asks several questions by one request. `fits` tells whether one goes with others, `ask` returns an answer for each."""
+    """Asks several questions by one request. `fits` tells whether one goes with others, which may be none, `ask` returns an answer for each."""
 
     def __init__(
         self,
@@ -45,22 +47,26 @@ class _Together(Generic[Q, A]):
     ) -> None:
         self._fits, self._ask = fits, ask
         self._waiting: deque[tuple[Q, asyncio.Future[A]]] = deque()
-        self._asking: asyncio.Task[None] | None = None
+        self._asking: set[asyncio.Task[None]] = set()
 
     async def answer(self, question: Q) -> A:
         """Return the answer to a question; raises KubeError."""
         answered: asyncio.Future[A] = asyncio.get_running_loop().create_future()
         self._waiting.append((question, answered))
-        if self._asking is None:
-            self._asking = asyncio.create_task(self._ask_on())
+        # a second request comes to nobody's use before it is full
+        if not self._asking or (len(self._asking) < REQUESTS and len(self._waiting) >= AT_ONCE):
+            self._asking.add(asyncio.create_task(self._ask_on()))
         return await answered
 
     async def _ask_on(self) -> None:
+        this = asyncio.current_task()
+        assert this is not None
         try:
             while self._waiting:
                 # all that can run now, and may have something to ask, goes first
                 await asyncio.sleep(0)
-                taken = self._taken()
+                if not (taken := self._taken()):
+                    return
                 answers: Sequence[A | KubeError]
                 try:
                     answers = await self._ask([question for question, _ in taken])
@@ -78,13 +84,12 @@ class _Together(Generic[Q, A]):
                     else:
                         answered.set_result(answer)
         finally:
-            self._asking = None
-            for _, answered in self._waiting:
-                answered.cancel()
-            self._waiting.clear()
+            self._asking.discard(this)
+            while self._waiting and not self._asking:
+                self._waiting.popleft()[1].cancel()
 
     def _taken(self) -> list[tuple[Q, asyncio.Future[A]]]:
-        taken = [self._waiting.popleft()]
+        taken: list[tuple[Q, asyncio.Future[A]]] = []
         while self._waiting and self._fits([one for one, _ in taken], self._waiting[0][0]):
             taken.append(self._waiting.popleft())
         return taken
@@ -168,10 +173,12 @@ def reports_of(context: LoopContext) -> Reports:
 
 
 def _are_read_at_once(places: Sequence[_Place], one: _Place) -> bool:
-    return places[0][0] == one[0] and len(places) < AT_ONCE
+    return not places or (places[0][0] == one[0] and len(places) < AT_ONCE)
 
 
 def _are_written_at_once(writes: Sequence[_Write], one: _Write) -> bool:
+    if not writes:
+        return True
     rows = sum(len(report["results"]) for _, report in (*writes, one))
     return writes[0][0] == one[0] and len(writes) < AT_ONCE and rows <= ROWS_AT_ONCE
 

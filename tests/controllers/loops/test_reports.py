@@ -18,6 +18,7 @@ from controllers.kube.kinds import (
     POLICY_REPORTS,
 )
 from controllers.loops.reports.scan import BackgroundScan
+from controllers.loops.reports.sending import AT_ONCE, REQUESTS
 from controllers.loops.reports.sweeping import ReportSweep
 from controllers.runtime.configuration import read_configuration
 from controllers.runtime.evaluating import evaluate_with
@@ -71,6 +72,7 @@ class ListsTaken:
     def __init__(self, made: Scene, refusing: KubeError | None = None) -> None:
         self._create, self._update = made.client.create, made.client.update
         self.sizes: list[int] = []
+        self.under_way = self.most = 0
         self._refusing = refusing
         made.client.create = self.create  # type: ignore[method-assign] # - a store in its place
 
@@ -78,8 +80,11 @@ class ListsTaken:
         if obj["kind"] != f"{kind.kind}List":
             return await self._create(kind, obj, **options)
         self.sizes.append(len(obj["items"]))
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
         # longer than others take to have something to write
         await settle(20)
+        self.under_way -= 1
         if self._refusing is not None:
             raise self._refusing
         return {"items": [await self._written(kind, one) for one in obj["items"]]}
@@ -94,7 +99,7 @@ class ListsTaken:
 
 
 def many(count: int) -> list[dict[str, Any]]:
-    return [config_map(f"c{number:02}") for number in range(count)]
+    return [config_map(f"c{number:03}") for number in range(count)]
 
 
 def test_reports_go_together_to_a_store_and_each_once():
@@ -112,6 +117,18 @@ def test_reports_go_together_to_a_store_and_each_once():
             await made.rest(5)
             assert {len(one["results"]) for one in made.stored(POLICY_REPORTS)} == {2}
             assert lists.sizes
+
+    asyncio.run(play())
+
+
+def test_a_second_list_goes_while_one_is_under_way_once_it_is_full_and_no_third():
+    async def play():
+        async with scene(needs("team"), *many(400), chooses_reports=True) as made:
+            lists = ListsTaken(made)
+            scanning(made)
+            await made.rest(5)
+            assert len(made.stored(POLICY_REPORTS)) == 400
+            assert (max(lists.sizes), lists.most) == (AT_ONCE, REQUESTS)
 
     asyncio.run(play())
 
