@@ -17,13 +17,12 @@ from controllers.kube.clock import chance as by_chance
 from controllers.kube.kinds import NAMESPACES
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import Gathering, WorkQueue
-from controllers.loops.following import counted
+from controllers.loops.following import counted, logged
 from controllers.loops.native.reported import ReportedNatives
 from controllers.loops.rules import concerned
 from controllers.runtime.webhook_routes import is_trigger
 from controllers.store.namespaces import labels_of
 from controllers.store.reports import UNREPORTED_KINDS
-from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy
 from engine.reach import POLICY_GROUPS, REPORT_GROUPS
 
@@ -31,7 +30,7 @@ from .judging import Judges, changed_between, is_all_scanned, judge, tell
 from .pace import Pace
 from .resuming import MOST_LEFT, Judged, ScanMemory, digest_of, digest_of_object, version_of
 from .resuming import NAME as MEMORY
-from .sending import AT_ONCE, REQUESTS, reports_of
+from .sending import WORKERS, reports_of
 from .writer import KnownPairs
 
 if TYPE_CHECKING:
@@ -123,16 +122,14 @@ class BackgroundScan:
         self._natives.on_change.append(self._natives_changed)
         self._changes.add("")
         scan = counted(self._context.metrics, "background-scan", self.queue, self._scan)
+        failed = logged(_log, lambda place: f"background scan of {place}")
         try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(self._changes.run(self._look, on_error=_failed))
+                group.create_task(self._changes.run(self._look, on_error=failed))
                 group.create_task(self._gathering.run())
                 options = self._context.options
-                # where reports go together, as many as go at once are judged while others are written
-                workers = (
-                    (REQUESTS + 1) * AT_ONCE if options.chooses_reports else options.scan_workers
-                )
-                group.create_task(self.queue.run(scan, workers=workers, on_error=_failed))
+                workers = WORKERS if options.chooses_reports else options.scan_workers
+                group.create_task(self.queue.run(scan, workers=workers, on_error=failed))
                 group.create_task(self._again())
                 group.create_task(self._find_kinds())
                 group.create_task(self._remember())
@@ -392,10 +389,3 @@ def _are_same(one: Mapping[str, CompiledPolicy], other: Mapping[str, CompiledPol
 
 def _uid(obj: Object) -> str:
     return str((obj.get("metadata") or {}).get("uid") or "")
-
-
-def _failed(place: object, error: Exception) -> None:
-    if isinstance(error, EngineError):
-        _log.warning("background scan of %s: %s", place, error.message)
-    else:
-        _log.error("background scan of %s", place, exc_info=error)

@@ -26,6 +26,8 @@ AT_ONCE: Final = 64
 """Reports that are read or written by one request."""
 REQUESTS: Final = 2
 """Requests of a kind that are under way at once: a store decodes one while its disk writes the one before."""
+WORKERS: Final = (REQUESTS + 1) * AT_ONCE
+"""Reports that are worked on where they go together: as many as go at once are judged while others are written."""
 _ONE_BY_ONE: Final = frozenset({405, 413})
 """How a store answers that takes no lists, or not so large ones."""
 _SUCCESS: Final = "Success"

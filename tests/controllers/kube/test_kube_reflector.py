@@ -160,8 +160,13 @@ def test_a_long_list_that_is_packed_is_taken_over_page_by_page_and_others_come_i
 
 
 def test_a_packed_object_takes_a_small_part_of_what_it_takes_otherwise():
-    spec = {"containers": [{"name": f"c{n}", "image": f"registry.example/{n}", "env": [{"name": "A", "value": "x" * n}]} for n in range(20)]}  # fmt: skip
-    pods = [{**pod(f"p{n}", uid=str(n), resourceVersion=str(n + 1)), "spec": spec} for n in range(50)]  # fmt: skip
+    env = [{"name": "A", "value": "x"}]
+    spec = {
+        "containers": [{"name": f"c{n}", "image": f"r.example/{n}", "env": env} for n in range(20)]
+    }
+    pods = [
+        pod(f"p{n}", uid=str(n), resourceVersion=str(n + 1)) | {"spec": spec} for n in range(50)
+    ]
     store = PackedStore()
     store.replace(pods, "1")
     kept = sum(sys.getsizeof(one[2]) for one in store._objects.values())

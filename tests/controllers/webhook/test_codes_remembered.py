@@ -58,7 +58,7 @@ def test_denials_that_come_while_grant_policies_are_read_wait_for_them_and_do_no
             await gate.wait()
             return await listed(*args, **options)
 
-        client.list_all = slowly  # type: ignore[method-assign]
+        client.list_all = slowly  # type: ignore[method-assign] # - a server that is slow
         policies = GrantPolicies(client, client.clock)
         waiting = [asyncio.create_task(policies.current()) for _ in range(8)]
         await settle()
