@@ -40,6 +40,14 @@ _SHORT_ESCAPES: Final = {
 }
 
 
+def as_float(value: float) -> float:
+    """Return a number as the 64-bit float that Go reads from plain JSON; infinity for what is too large."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
 def plain(value: Json) -> str:
     """Write a value as Go's `%v`: `map[a:1 b:[x y]]`, `<nil>`, `1.5`, `1e+21`."""
     return _plain(value, 0)

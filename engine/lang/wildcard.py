@@ -47,7 +47,8 @@ def _compile(pattern: str) -> Callable[[str], bool]:
         return lambda text: text == pattern
     pieces = pattern.split("*")
     if len(pieces) == 1:
-        return _fixed_length(pattern)
+        length, runs = len(pattern), _runs(pattern)
+        return lambda text: len(text) == length and _stands_at(runs, text, 0)
     if pattern.strip("*") == "?":
         return bool
     if len(pieces) == 2 and "?" not in pattern:
@@ -56,11 +57,6 @@ def _compile(pattern: str) -> Callable[[str], bool]:
 
 
 _kept = lru_cache(maxsize=4096)(_compile)
-
-
-def _fixed_length(piece: str) -> Callable[[str], bool]:
-    length, runs = len(piece), _runs(piece)
-    return lambda text: len(text) == length and _stands_at(runs, text, 0)
 
 
 def _around_one_star(head: str, tail: str) -> Callable[[str], bool]:

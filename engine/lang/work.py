@@ -35,7 +35,7 @@ class Meter:
 
     def __init__(self, left: int = BUDGET, over: Callable[[], BaseException] | None = None) -> None:
         self.left = left
-        self.over = over or _too_much
+        self.over = over or (lambda: LimitError("the evaluation takes too much work"))
 
 
 meter: Final[ContextVar[Meter | None]] = ContextVar("meter", default=None)
@@ -70,10 +70,6 @@ def uncut(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Mark a function that calls a library which takes whatever is raised within it for an answer; it does nothing else, and soon ends."""
     UNCUT.add(function.__code__)
     return function
-
-
-def _too_much() -> LimitError:
-    return LimitError("the evaluation takes too much work")
 
 
 # Bounds on what is read at all; shared by the YAML and the JSON reader.

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 from engine.errors import EvaluationError, LimitError
 
 from . import pointer
-from .operations import Operation, parse_patch, read_operations
 from .values import check_level, same
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
     from engine.model import Json, Object
 
-__all__ = ["Operation", "apply_patch", "parse_patch", "read_operations"]
+    from .operations import Operation
 
 _MOST_COPIED: Final = 100_000
 

@@ -53,18 +53,14 @@ def ready_json6902(patch: Json) -> Patcher:
     read: list[Sequence[Operation]] = []
 
     def apply(resource: Object) -> Object:
-        if not read:
-            # a text that cannot be read says so where it is applied
-            return _reading(patch, resource, read)
-        return apply_json6902(read[0], resource)
+        if read:
+            return apply_json6902(read[0], resource)
+        # a text that cannot be read says so where it is applied
+        patched = apply_json6902(patch, resource)
+        read.append(parse_patch(patch))
+        return patched
 
     return apply
-
-
-def _reading(text: str, resource: Object, read: list[Sequence[Operation]]) -> Object:
-    patched = apply_json6902(text, resource)
-    read.append(parse_patch(text))
-    return patched
 
 
 def _entries(patch: Json, depth: int) -> _Entries | None:

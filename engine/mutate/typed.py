@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError
 from engine.lang import gotext
-from engine.lang.goquote import quote
+from engine.lang.goquote import go_syntax, quote
 from engine.record import record
 
 from .fields import KINDS, TYPES
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _DEFINED: Final = re.compile(r"(~?[A-Z]\w*): ")
 _WHAT: Final = re.compile(r"^(~?\{\}|\[~\]|\[[\w,]*\])?(~?)(.+)$")
-_DEFAULTS: Final[Mapping[str, Json]] = {"protocol": "TCP"}
+KEY_DEFAULTS: Final[Mapping[str, str]] = {"protocol": "TCP"}
 """What a merge key that is left out counts as."""
 
 
@@ -173,17 +173,17 @@ def _told_apart(item: Json, keys: tuple[str, ...]) -> str:
                 else " list"
             )
             raise EvaluationError(f"associative list without keys has an element that's a{what}")
-        return f"[={_literal(item)}]"
+        return f"[={go_syntax(item)}]"
     if item is None:
         raise EvaluationError("associative list with keys may not have a null element")
     if not isinstance(item, dict):
         raise EvaluationError("associative list with keys may not have non-map elements")
     parts = []
     for key in keys:
-        if key not in item and key not in _DEFAULTS:
+        if key not in item and key not in KEY_DEFAULTS:
             lacks = f"an element that omits key field {quote(key)} (and doesn't have default value)"
             raise EvaluationError(f"associative list with keys has {lacks}")
-        parts.append(f"{key}={_literal(item.get(key, _DEFAULTS.get(key)))}")
+        parts.append(f"{key}={go_syntax(item.get(key, KEY_DEFAULTS.get(key)))}")
     return f"[{','.join(parts)}]"
 
 
@@ -212,18 +212,6 @@ def _is_number(value: Json) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _literal(value: Json) -> str:
-    """Return a value in Go's syntax."""
-    if isinstance(value, str):
-        return quote(value)
-    if isinstance(value, dict):
-        inner = ", ".join(f"{quote(key)}:{_literal(value[key])}" for key in sorted(value))
-        return f"map[string]interface {{}}{{{inner}}}"
-    if isinstance(value, list):
-        return f"[]interface {{}}{{{', '.join(map(_literal, value))}}}"
-    return "interface {}(nil)" if value is None else gotext.plain(value)
-
-
 def _go_type(value: Json) -> str:
     if isinstance(value, dict | list):
         return "map[string]interface {}" if isinstance(value, dict) else "[]interface {}"
@@ -232,7 +220,7 @@ def _go_type(value: Json) -> str:
 
 _SCALARS: Final[Mapping[str, tuple[Callable[[Json], bool], Callable[[Json], str]]]] = {
     "s": (lambda value: isinstance(value, str),
-          lambda value: f"expected string, got &value.valueUnstructured{{Value:{_literal(value)}}}"),
+          lambda value: f"expected string, got &value.valueUnstructured{{Value:{go_syntax(value)}}}"),
     "n": (_is_number, lambda value: f"expected numeric (int or float), got {_go_type(value)}"),
     "b": (lambda value: isinstance(value, bool), lambda value: f"expected boolean, got {_shown(value)}"),
     ".": (lambda value: not isinstance(value, dict | list), lambda value: f"expected any scalar, got {_shown(value)}"),

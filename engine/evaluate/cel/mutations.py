@@ -15,7 +15,7 @@ from engine.mutate.json6902 import apply_patch
 from engine.mutate.operations import Operation, read_operations
 from engine.mutate.pointer import split
 from engine.mutate.shapes import Shape, shape_of
-from engine.mutate.typed import check_configuration, check_original, type_of
+from engine.mutate.typed import KEY_DEFAULTS, check_configuration, check_original, type_of
 from engine.mutate.values import same
 from engine.record import record
 
@@ -121,8 +121,6 @@ def _member(container: Json, key: str) -> tuple[bool, Json]:
 
 _DEEPEST: Final = 200
 _NO_SHAPE: Final = Shape()
-_DEFAULTS: Final = {"protocol": "TCP"}
-"""What a merge key that is left out counts as."""
 
 
 def apply_configuration(
@@ -183,7 +181,7 @@ def _key(item: Json, keys: Sequence[str]) -> tuple[str, ...]:
     """Return what tells an element from others, empty where it lacks the first key."""
     if not isinstance(item, dict) or item.get(keys[0]) is None:
         return ()
-    return tuple(str(item.get(key) or _DEFAULTS.get(key, "")) for key in keys)
+    return tuple(str(item.get(key) or KEY_DEFAULTS.get(key, "")) for key in keys)
 
 
 def check_names(value: Any) -> None:

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from .ast import Chain, ListLiteral, Literal, Unary
-from .comparisons import alike, comparable, contains, equal, ordering
+from .comparisons import ORDERS, alike, comparable, contains, equal
 from .errors import CelError, no_operator
 from .values import FIRST_MOMENT, LAST_MOMENT, MAX_INT, MAX_UINT, MIN_INT, Duration, Timestamp, Uint
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from .compiler import Closure, Compiler, Frame
     from .env import CelEnv
-
-_RELATIONS: Final = frozenset(("<", "<=", ">", ">="))
 
 
 def whole(value: int) -> int:
@@ -93,7 +91,7 @@ def compile_chain(compiler: Compiler, node: Chain) -> Closure:
     if operator == "in" and (texts := _texts(part)) is not None:
         return _among(compiler.compile(node.first), texts)
     left, right = compiler.compile(node.first), compiler.compile(part)
-    if operator in _RELATIONS:
+    if operator in ORDERS:
         return _relation(left, right, operator, at)
     if operator == "in" and isinstance(node.first, Literal) and type(node.first.value) is str:
         return _is_key(node.first.value, right, at)
@@ -204,7 +202,7 @@ def _equal_to(left: Closure, constant: Any, *, negated: bool) -> Closure:
 
 
 def _relation(left: Closure, right: Closure, operator: str, at: int) -> Closure:
-    compare = ordering(operator)
+    compare = ORDERS[operator]
 
     def run(frame: Frame) -> bool:
         one, other = left(frame), right(frame)
@@ -308,15 +306,11 @@ def _remainder(one: Any, other: Any, _env: CelEnv) -> Any:
     return -rest if one < 0 else rest
 
 
-def _in(value: Any, collection: Any, env: CelEnv) -> bool:
-    return contains(collection, value, env)
-
-
 OPERATIONS: Final[dict[str, Callable[[Any, Any, CelEnv], Any]]] = {
     "+": _add,
     "-": _subtract,
     "*": _multiply,
     "/": _divide,
     "%": _remainder,
-    "in": _in,
+    "in": lambda value, collection, env: contains(collection, value, env),
 }

@@ -5,6 +5,7 @@ Equality looks at types first, since Python takes `True` for `1` (language defin
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING, Any, Final
 
 from .errors import CelError, no_overload
@@ -83,14 +84,10 @@ def check_sortable(items: Sequence[Any], at: int = -1) -> None:
         raise CelError("list elements must have the same type", at)
 
 
-def ordering(operator: str) -> Callable[[Any, Any], bool]:
-    """Return the comparison of an operator on values known to be comparable."""
-    return _OPERATORS[operator]
-
-
-_OPERATORS: Final[dict[str, Callable[[Any, Any], bool]]] = {
-    "<": lambda one, other: one < other,
-    "<=": lambda one, other: one <= other,
-    ">": lambda one, other: one > other,
-    ">=": lambda one, other: one >= other,
+ORDERS: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
 }
+"""The comparisons of operators on values known to be comparable."""

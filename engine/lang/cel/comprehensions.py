@@ -6,6 +6,7 @@ themselves.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from .comparisons import check_sortable
@@ -83,16 +84,8 @@ def _filling(pairs: list[tuple[Any, Any]], frame: Frame, second: int) -> Any:
         yield key
 
 
-def _all(walk: Closure, slot: int, body: Closure, _kept: Closure | None, node: Any) -> Closure:
-    return _quantifier(walk, slot, body, node, decides=False)
-
-
-def _exists(walk: Closure, slot: int, body: Closure, _kept: Closure | None, node: Any) -> Closure:
-    return _quantifier(walk, slot, body, node, decides=True)
-
-
 def _quantifier(
-    walk: Closure, slot: int, body: Closure, node: Comprehension, *, decides: bool
+    walk: Closure, slot: int, body: Closure, _kept: Closure | None, node: Any, *, decides: bool
 ) -> Closure:
     """`all` and `exists`: one deciding element wins over errors of others, else the first error stands."""
     other = not decides
@@ -227,8 +220,8 @@ def _sort_by(walk: Closure, slot: int, body: Closure, _kept: Closure | None, nod
 
 
 _MACROS: Final[dict[str, Callable[..., Closure]]] = {
-    "all": _all,
-    "exists": _exists,
+    "all": partial(_quantifier, decides=False),
+    "exists": partial(_quantifier, decides=True),
     "exists_one": _exists_one,
     "filter": _filter,
     "map": _map,

@@ -182,14 +182,14 @@ def _value(fields: dict[str, Any], at: int) -> Any:
     return next((None if name == "null_value" else part for name, part in fields.items()), None)
 
 
-def _struct(fields: dict[str, Any], at: int) -> Any:
-    _check(fields, {"fields": dict}, at)
-    return fields.get("fields", {})
+def _holder(
+    field: str, kind: type[dict[Any, Any] | list[Any]]
+) -> Callable[[dict[str, Any], int], Any]:
+    def build(fields: dict[str, Any], at: int) -> Any:
+        _check(fields, {field: kind}, at)
+        return fields.get(field, kind())
 
-
-def _list_value(fields: dict[str, Any], at: int) -> Any:
-    _check(fields, {"values": list}, at)
-    return fields.get("values", [])
+    return build
 
 
 MAKERS: Final[dict[str, Callable[[dict[str, Any], int], Any]]] = {
@@ -197,6 +197,6 @@ MAKERS: Final[dict[str, Callable[[dict[str, Any], int], Any]]] = {
     "google.protobuf.Timestamp": _moment(timestamp),
     "google.protobuf.Duration": _moment(duration),
     "google.protobuf.Value": _value,
-    "google.protobuf.Struct": _struct,
-    "google.protobuf.ListValue": _list_value,
+    "google.protobuf.Struct": _holder("fields", dict),
+    "google.protobuf.ListValue": _holder("values", list),
 }

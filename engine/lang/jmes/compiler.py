@@ -50,23 +50,11 @@ class Compiler:
         return [self.run_of(tree) for tree in trees]
 
 
-def _identity(_compiler: Compiler, _tree: Tree) -> Run:
-    return _same
-
-
-def _fails(_compiler: Compiler, _tree: Tree) -> Run:
-    return _empty
-
-
 def _literal(compiler: Compiler, tree: Tree) -> Run:
     value = tree["value"]
     if compiler.fresh_literals and value.__class__ in (list, dict):
         return lambda _value, _env: fresh(value)
     return lambda _value, _env: value
-
-
-def _field(_compiler: Compiler, tree: Tree) -> Run:
-    return paths.path((tree["value"],))
 
 
 def _subexpression(compiler: Compiler, tree: Tree) -> Run:
@@ -88,37 +76,16 @@ def _index_expression(compiler: Compiler, tree: Tree) -> Run:
     return _then(compiler.run_of(left), compiler.run_of(right))
 
 
-def _index(_compiler: Compiler, tree: Tree) -> Run:
-    return paths.index(tree["value"])
-
-
-def _slice(_compiler: Compiler, tree: Tree) -> Run:
-    start, stop, step = tree["children"]
-    return paths.slice_of(start, stop, step)
-
-
-def _flatten(compiler: Compiler, tree: Tree) -> Run:
-    return paths.flattened(compiler.run_of(tree["children"][0]), None)
-
-
 def _projection(compiler: Compiler, tree: Tree) -> Run:
-    left, right = tree["children"]
+    left, right, *condition = tree["children"]
     each = None if right["type"] == "identity" else compiler.run_of(right)
-    if left["type"] == "flatten":
+    if left["type"] == "flatten" and not condition:
         return paths.flattened(compiler.run_of(left["children"][0]), each or _same)
-    return paths.projected(compiler.run_of(left), each)
-
-
-def _filter_projection(compiler: Compiler, tree: Tree) -> Run:
-    left, right, condition = tree["children"]
-    each = None if right["type"] == "identity" else compiler.run_of(right)
-    return paths.filtered(compiler.run_of(left), compiler.run_of(condition), each)
-
-
-def _value_projection(compiler: Compiler, tree: Tree) -> Run:
-    left, right = tree["children"]
-    each = None if right["type"] == "identity" else compiler.run_of(right)
-    return paths.values_projected(compiler.run_of(left), each)
+    before = compiler.run_of(left)
+    if condition:
+        return paths.filtered(before, compiler.run_of(condition[0]), each)
+    project = paths.projected if tree["type"] == "projection" else paths.values_projected
+    return project(before, each)
 
 
 def _comparator(compiler: Compiler, tree: Tree) -> Run:
@@ -127,25 +94,9 @@ def _comparator(compiler: Compiler, tree: Tree) -> Run:
     return compile_comparison(tree["value"], compiler.run_of(left), compiler.run_of(right), literal)
 
 
-def _pipe(compiler: Compiler, tree: Tree) -> Run:
-    return piped(compiler.runs_of(_flat(tree, "pipe")))
-
-
 def _or_expression(compiler: Compiler, tree: Tree) -> Run:
     runs = compiler.runs_of(_flat(tree, "or_expression"))
     return either_of(runs[0], runs[1]) if len(runs) == 2 else first_true(runs)
-
-
-def _and_expression(compiler: Compiler, tree: Tree) -> Run:
-    return all_true(compiler.runs_of(_flat(tree, "and_expression")))
-
-
-def _not_expression(compiler: Compiler, tree: Tree) -> Run:
-    return negated(compiler.run_of(tree["children"][0]))
-
-
-def _multi_select_list(compiler: Compiler, tree: Tree) -> Run:
-    return list_of(compiler.runs_of(tree["children"]))
 
 
 def _multi_select_dict(compiler: Compiler, tree: Tree) -> Run:
@@ -164,28 +115,28 @@ def _function_expression(compiler: Compiler, tree: Tree) -> Run:
 
 
 _MAKERS: Final[dict[str, Callable[[Compiler, Tree], Run]]] = {
-    "and_expression": _and_expression,
+    "and_expression": lambda made, tree: all_true(made.runs_of(_flat(tree, "and_expression"))),
     "comparator": _comparator,
-    "current": _identity,
-    "empty": _fails,
+    "current": lambda _, _tree: _same,
+    "empty": lambda _, _tree: _empty,
     "expref": _expref,
-    "field": _field,
-    "filter_projection": _filter_projection,
-    "flatten": _flatten,
+    "field": lambda _, tree: paths.path((tree["value"],)),
+    "filter_projection": _projection,
+    "flatten": lambda made, tree: paths.flattened(made.run_of(tree["children"][0]), None),
     "function_expression": _function_expression,
-    "identity": _identity,
-    "index": _index,
+    "identity": lambda _, _tree: _same,
+    "index": lambda _, tree: paths.index(tree["value"]),
     "index_expression": _index_expression,
     "literal": _literal,
     "multi_select_dict": _multi_select_dict,
-    "multi_select_list": _multi_select_list,
-    "not_expression": _not_expression,
+    "multi_select_list": lambda made, tree: list_of(made.runs_of(tree["children"])),
+    "not_expression": lambda made, tree: negated(made.run_of(tree["children"][0])),
     "or_expression": _or_expression,
-    "pipe": _pipe,
+    "pipe": lambda made, tree: piped(made.runs_of(_flat(tree, "pipe"))),
     "projection": _projection,
-    "slice": _slice,
+    "slice": lambda _, tree: paths.slice_of(*tree["children"]),
     "subexpression": _subexpression,
-    "value_projection": _value_projection,
+    "value_projection": _projection,
 }
 
 

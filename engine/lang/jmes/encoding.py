@@ -43,26 +43,25 @@ def base64_encode(env: Env, text: str) -> str:
 @table.function("sha256(string) string", "the SHA-256 digest of the text in hexadecimal")
 def sha256(env: Env, text: str) -> str:
     """Hash the UTF-8 form."""
-    spend(env, len(text) >> 6)
-    return _digest("sha256", text)
+    return _digest("sha256", text, env)
 
 
 @table.function("sha1(string) string", "the SHA-1 digest of the text in hexadecimal")
 def sha1(env: Env, text: str) -> str:
     """Hash the UTF-8 form; for identifiers, not for security."""
-    spend(env, len(text) >> 6)
-    return _digest("sha1", text)
+    return _digest("sha1", text, env)
 
 
 @table.function("md5(string) string", "the MD5 digest of the text in hexadecimal")
 def md5(env: Env, text: str) -> str:
     """Hash the UTF-8 form; for identifiers, not for security."""
-    spend(env, len(text) >> 6)
-    return _digest("md5", text)
+    return _digest("md5", text, env)
 
 
-def _digest(name: str, text: str) -> str:
+def _digest(name: str, text: str, env: Env) -> str:
     import hashlib  # here, because loading OpenSSL takes longer than most policies
+
+    spend(env, len(text) >> 6)
 
     return hashlib.new(name, text.encode(), usedforsecurity=False).hexdigest()
 

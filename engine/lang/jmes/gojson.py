@@ -45,7 +45,10 @@ def decode(text: str) -> Json:
     except RecursionError:
         raise GoJsonError("exceeded max depth") from None
     if text.count("[") + text.count("{") > LIMITS.depth:
-        _check_depth(value)
+        try:
+            check_depth(value)
+        except DocumentError as error:
+            raise GoJsonError(error.message) from None
     return _without_lone_surrogates(value) if "\\u" in text else value
 
 
@@ -53,13 +56,6 @@ def _complaint(text: str) -> str:
     from .jsonscan import complaint  # here: most texts are as they should be
 
     return complaint(text)
-
-
-def _check_depth(value: Json) -> None:
-    try:
-        check_depth(value)
-    except DocumentError as error:
-        raise GoJsonError(error.message) from None
 
 
 def _integer(text: str) -> int | float:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from engine.lang import gotext
-from engine.lang.goquote import quote
+from engine.lang.goquote import go_syntax
 
 from .parser import Tree, parse
-
-if TYPE_CHECKING:
-    from engine.model import Json
-
 
 _NAMES: Final = {
     "and_expression": "ASTAndExpression",
@@ -88,19 +83,3 @@ def _value(node: Tree) -> str:
     if kind == "literal" and node["value"] is None:
         return ""
     return go_syntax(node["value"]) if node.get("value") is not None else ""
-
-
-def go_syntax(value: Json) -> str:
-    """Return a decoded JSON value as Go source, like `%#v`."""
-    if isinstance(value, str):
-        return quote(value)
-    if isinstance(value, list):
-        return f"[]interface {{}}{{{', '.join(map(_member, value))}}}"
-    if isinstance(value, dict):
-        members = ", ".join(f"{quote(key)}:{_member(value[key])}" for key in sorted(value))
-        return f"map[string]interface {{}}{{{members}}}"
-    return gotext.plain(value)
-
-
-def _member(value: Json) -> str:
-    return "interface {}(nil)" if value is None else go_syntax(value)

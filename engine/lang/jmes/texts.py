@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import TYPE_CHECKING, Final
 
@@ -218,10 +219,7 @@ def _as_text(value: str | float) -> str:
 
 def single(value: float) -> str:
     """Return the shortest digits that tell a number from its neighbours among 32-bit floats, never an exponent."""
-    try:
-        packed: float = struct.unpack("f", struct.pack("f", as_float(value)))[0]
-    except OverflowError:
-        packed = float("inf") if value > 0 else float("-inf")
+    packed = _to_single(as_float(value))
     for digits in range(1, 10):
         shown = float(f"{packed:.{digits}g}")
         if shown == packed or _to_single(shown) == packed:
@@ -233,5 +231,5 @@ def _to_single(value: float) -> float:
     try:
         packed: float = struct.unpack("f", struct.pack("f", value))[0]
     except OverflowError:
-        return float("inf")
+        return math.copysign(math.inf, value)
     return packed

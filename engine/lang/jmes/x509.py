@@ -85,7 +85,7 @@ def _certificate(certificate: x509.Certificate) -> dict[str, Any]:
         "PublicKeyAlgorithm": _RSA,
         "PublicKey": _key(certificate),
         "Version": certificate.version.value + 1,
-        "SerialNumber": _serial(certificate.serial_number),
+        "SerialNumber": number(float(certificate.serial_number)),
         "Issuer": _name(certificate.issuer),
         "Subject": _name(certificate.subject),
         "NotBefore": _time(certificate.not_valid_before_utc),
@@ -151,10 +151,6 @@ def _signature(holder: x509.Certificate | x509.CertificateSigningRequest) -> int
         hashed = holder.signature_hash_algorithm
         return _PSS_CODES.get(hashed.name, 0) if hashed else 0
     return _SIGNATURES.get(oid, 0)
-
-
-def _serial(serial: int) -> float:
-    return number(float(serial))
 
 
 def _time(moment: datetime) -> str:

@@ -29,12 +29,12 @@ _PREPARED: Final[dict[str, Prepare]] = {
     "Equals": comparisons.equals,
     "NotEqual": comparisons.not_equals,
     "NotEquals": comparisons.not_equals,
+    "In": membership.in_,
+    "NotIn": membership.not_in,
     "AnyIn": membership.any_in,
     "AllIn": membership.all_in,
     "AnyNotIn": membership.any_not_in,
     "AllNotIn": membership.all_not_in,
-    "In": membership.in_,
-    "NotIn": membership.not_in,
     "GreaterThan": comparisons.number_test(compare.gt),
     "GreaterThanOrEquals": comparisons.number_test(compare.ge),
     "LessThan": comparisons.number_test(compare.lt),
@@ -45,8 +45,8 @@ _PREPARED: Final[dict[str, Prepare]] = {
     "DurationLessThanOrEquals": comparisons.duration_test(compare.le),
 }
 
-OPERATORS: Final = frozenset(_PREPARED)
-"""Every operator, as policies have to spell it."""
+OPERATORS: Final = tuple(_PREPARED)
+"""Every operator, as policies have to spell it, in the order in which messages list them."""
 
 _UNKNOWN: Final = object()
 

@@ -194,14 +194,7 @@ def _holds_number(order: Order, key: float, value: Json) -> bool:
         return False
     if isinstance(value, str):
         value = gotext.parse_float(value)
-    return isinstance(value, int | float) and order(_as_float(key), _as_float(value))
-
-
-def _as_float(number: float) -> float:
-    try:
-        return float(number)
-    except OverflowError:
-        return float("inf") if number > 0 else float("-inf")
+    return isinstance(value, int | float) and order(gotext.as_float(key), gotext.as_float(value))
 
 
 def _holds_version(order: Order, key: str, value: str) -> bool:

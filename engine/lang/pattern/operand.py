@@ -6,7 +6,6 @@ All three readings are made when the pattern is compiled.
 
 from __future__ import annotations
 
-import math
 import operator
 from typing import TYPE_CHECKING, Final
 
@@ -83,7 +82,7 @@ def number_text(value: Json) -> str | None:
         return "0"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return gotext.fixed(as_float(value))
+    return gotext.fixed(gotext.as_float(value))
 
 
 def plain_text(value: Json) -> str | None:
@@ -94,15 +93,7 @@ def plain_text(value: Json) -> str | None:
         return "true"
     if value is False:
         return "false"
-    return gotext.exponent(as_float(value)) if isinstance(value, int | float) else None
-
-
-def as_float(value: float) -> float:
-    """Return a number as the 64-bit float that it is in Kyverno's patterns, where objects come from plain JSON."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf if value > 0 else -math.inf
+    return gotext.exponent(gotext.as_float(value)) if isinstance(value, int | float) else None
 
 
 _ORDER: Final[dict[str, Callable[[Json, Json], bool]]] = {

@@ -28,10 +28,8 @@ def compile_scalar(pattern: Json) -> Test:
         return _is_empty
     if isinstance(pattern, bool):
         return lambda value: value is pattern
-    if isinstance(pattern, int):
-        return lambda value: _equals_integer(value, pattern)
-    if isinstance(pattern, float):
-        return lambda value: _equals_float(value, pattern)
+    if isinstance(pattern, int | float):
+        return _number(pattern)
     if isinstance(pattern, dict):
         return lambda value: isinstance(value, dict)
     return lambda _value: False
@@ -41,20 +39,17 @@ def _is_empty(value: Json) -> bool:
     return value is None or (not isinstance(value, dict | list) and not value)
 
 
-def _equals_integer(value: Json, pattern: int) -> bool:
-    if isinstance(value, bool):
-        return False
-    if isinstance(value, str):
-        return gotext.parse_integer(value) == pattern
-    return isinstance(value, int | float) and value == pattern
+def _number(pattern: float) -> Test:
+    read = gotext.parse_integer if isinstance(pattern, int) else gotext.parse_float
 
+    def test(value: Json) -> bool:
+        if isinstance(value, bool):
+            return False
+        if isinstance(value, str):
+            return read(value) == pattern
+        return isinstance(value, int | float) and value == pattern
 
-def _equals_float(value: Json, pattern: float) -> bool:
-    if isinstance(value, bool):
-        return False
-    if isinstance(value, str):
-        return gotext.parse_float(value) == pattern
-    return isinstance(value, int | float) and value == pattern
+    return test
 
 
 def _text(pattern: str) -> Test:

@@ -68,7 +68,7 @@ def _scalar(pattern: Json) -> Check:
 
 def _map(pattern: Object, role: str) -> Check:
     slots = _slots(pattern, role)
-    if not has_wild_keys(pattern, role):
+    if role != "tags" or not any(map(wildcard.has_wildcard, pattern)):
         return _fixed_map(_ordered(slots))
     names_in = compile_names(pattern)
 
@@ -283,7 +283,6 @@ def _added(faults: list[Fault] | None, fault: Fault) -> list[Fault]:
 # They count only below a `metadata` key, because that is where keys are the users' own names. A wildcard key stands for the
 # first key of the object, in alphabetical order, that it fits; where none fits it is looked up as it is written.
 
-_TAGS: Final = ("labels", "annotations")
 _METADATA: Final = "metadata"
 
 
@@ -291,12 +290,7 @@ def role_below(role: str, name: str) -> str:
     """Return the role of the value under a bare key: `metadata`, `tags` for a map of labels or annotations, or none."""
     if name == _METADATA:
         return _METADATA
-    return "tags" if role == _METADATA and name in _TAGS else ""
-
-
-def has_wild_keys(pattern: Object, role: str) -> bool:
-    """Tell whether keys of this map pattern are wildcards."""
-    return role == "tags" and any(map(wildcard.has_wildcard, pattern))
+    return "tags" if role == _METADATA and name in ("labels", "annotations") else ""
 
 
 def compile_names(pattern: Object) -> Callable[[Object], dict[str, str]]:

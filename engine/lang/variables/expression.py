@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError, LimitError
@@ -32,7 +33,9 @@ class Expression:
         self._query: jmes.Query | None = None
         self._pieces: tuple[tuple[str, Expression | None, Insert | None], ...] = ()
         if all(isinstance(item, str) for item in items):
-            self._query = query_of(self.text)
+            # one that does not compile fails when it is rendered, as Kyverno's does
+            with suppress(jmes.ExpressionError):
+                self._query = jmes.compile(self.text)
         else:
             self._pieces = tuple(
                 (text, None if braces is None else Expression(braces.items), insert)
@@ -78,14 +81,6 @@ def _words(items: Items) -> str:
     return "".join(
         item if isinstance(item, str) else f"{{{{ {_words(item.items)} }}}}" for item in items
     )
-
-
-def query_of(expression: str) -> jmes.Query | None:
-    """Compile an expression ahead of time; one that does not compile fails when it is rendered, as Kyverno's does."""
-    try:
-        return jmes.compile(expression)
-    except jmes.ExpressionError:
-        return None
 
 
 def resolve(expression: str, scope: Scope, path: str, current: str) -> Json:

@@ -57,7 +57,7 @@ class Builder:
         if type(node) is ScalarNode:
             return self.scalar(node)
         if depth >= self.limits.depth:
-            self.too_deep(node)
+            self.refuse(f"nested deeper than {self.limits.depth} levels", node)
         if type(node) is MappingNode:
             return self.mapping(node, depth + 1)
         return self.sequence(node, depth + 1)
@@ -170,10 +170,6 @@ class Builder:
     def refuse(self, message: str, node: Node) -> NoReturn:
         """Raise DocumentError at a node."""
         raise DocumentError(message, at=Location(self.file, node.start_mark.line + 1))
-
-    def too_deep(self, node: Node) -> NoReturn:
-        """Raise the error for nesting beyond the bound."""
-        self.refuse(f"nested deeper than {self.limits.depth} levels", node)
 
 
 class CarefulBuilder(Builder):

@@ -167,7 +167,8 @@ def merged(into: Json, patch: Json) -> Json:
 def json_patched(patch: Json, old: Object) -> Object:
     """Return an object with a JSON patch applied; raises Invalid."""
     from engine.errors import EngineError
-    from engine.mutate.json6902 import apply_patch, read_operations
+    from engine.mutate.json6902 import apply_patch
+    from engine.mutate.operations import read_operations
 
     try:
         return copied(apply_patch(read_operations(patch), old))

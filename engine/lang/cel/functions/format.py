@@ -121,21 +121,15 @@ _TEXTS: Final[dict[type, Callable[[Any], str]]] = {
 }
 
 
-def _double_within(value: float) -> str:
-    return f"{value:.{_PRECISION}f}" if math.isfinite(value) else f'"{_GO_INFINITE[str(value)]}"'
-
-
 _QUOTED: Final[dict[type, Callable[[Any], str]]] = {
     str: quote,
     bytes: lambda value: f"b{quote(value.decode('utf-8', 'replace'))}",
-    float: _double_within,
+    float: lambda value: (
+        f"{value:.{_PRECISION}f}" if math.isfinite(value) else f'"{_GO_INFINITE[str(value)]}"'
+    ),
     Timestamp: lambda value: f"timestamp({quote(time_text(value))})",
     Duration: lambda value: f"duration({quote(span_text(value))})",
 }
-
-
-def _string(env: CelEnv, value: Any, _places: int) -> str:
-    return text_of(env, value)
 
 
 def _decimal(_env: CelEnv, value: Any, _places: int) -> str:
@@ -189,17 +183,13 @@ def _hex(_env: CelEnv, value: Any, _places: int) -> str:
     raise _refused("only integers, byte buffers, and strings can be formatted as hex", value)
 
 
-def _upper_hex(env: CelEnv, value: Any, places: int) -> str:
-    return _hex(env, value, places).upper()
-
-
 _CLAUSES: Final[dict[str, Callable[[CelEnv, Any, int], str]]] = {
-    "s": _string,
+    "s": lambda env, value, _: text_of(env, value),
     "d": _decimal,
     "f": _fixed,
     "e": _scientific,
     "b": _binary,
     "o": _octal,
     "x": _hex,
-    "X": _upper_hex,
+    "X": lambda env, value, places: _hex(env, value, places).upper(),
 }

@@ -73,18 +73,6 @@ def _qualified_name(text: str) -> list[str]:
     return found + [f"name part {reason}" for reason in _name_part(name)]
 
 
-def _label_value(text: str) -> list[str]:
-    return _value_part(text) if text else []
-
-
-def _uri(text: str) -> list[str]:
-    return [] if urls.is_url(text) else ["invalid URI"]
-
-
-def _uuid(text: str) -> list[str]:
-    return [] if _UUID.fullmatch(text) else ["does not match the UUID format"]
-
-
 def _byte(text: str) -> list[str]:
     try:
         b64decode(text.encode(), validate=True)
@@ -142,9 +130,9 @@ _FORMATS: Final[dict[str, Callable[[str], list[str]]]] = {
     "dns1123SubdomainPrefix": _pattern(_SUBDOMAIN, _LONG, _SUBDOMAIN_REASON, prefix=True),
     "dns1035LabelPrefix": _pattern(_LABEL_1035, _SHORT, _1035_REASON, prefix=True),
     "qualifiedName": _qualified_name,
-    "labelValue": _label_value,
-    "uri": _uri,
-    "uuid": _uuid,
+    "labelValue": lambda text: _value_part(text) if text else [],
+    "uri": lambda text: [] if urls.is_url(text) else ["invalid URI"],
+    "uuid": lambda text: [] if _UUID.fullmatch(text) else ["does not match the UUID format"],
     "byte": _byte,
     "date": _date,
     "datetime": _datetime,

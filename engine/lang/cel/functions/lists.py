@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.lang.cel.arithmetic import OPERATIONS
@@ -46,19 +47,16 @@ def _is_sorted(env: CelEnv, items: list[Any]) -> bool:
     return all(items[at] <= items[at + 1] for at in range(len(items) - 1))
 
 
-def _declare_extreme(name: str, run: Callable[[list[Any]], Any]) -> None:
-    def extreme(env: CelEnv, items: list[Any]) -> Any:
-        env.charge(len(items))
-        if not items:
-            raise CelError(f"{name} called on empty list")
-        _check_order(items, name)
-        return run(items)
-
-    LIBRARY.add(f"list(A).{name}() -> A", env=True)(extreme)
+def _extreme(env: CelEnv, items: list[Any], *, run: Callable[[list[Any]], Any]) -> Any:
+    env.charge(len(items))
+    if not items:
+        raise CelError(f"{run.__name__} called on empty list")
+    _check_order(items, run.__name__)
+    return run(items)
 
 
-_declare_extreme("min", min)
-_declare_extreme("max", max)
+for _run in (min, max):
+    LIBRARY.add(f"list(A).{_run.__name__}() -> A", env=True)(partial(_extreme, run=_run))
 
 
 @LIBRARY.add("list(A).sum() -> A", env=True)
