@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EngineError
 from engine.lang import cel
-from engine.lang.cel import Program, ast
-from engine.model.kinds import is_enabled
+from engine.lang.cel import ast
+from engine.model.kinds import is_enabled, rules_of
 from engine.model.result import ResourceEffect
 
 from .placeholders import MARK, documents_of, is_interpolated, sources_of
@@ -45,11 +45,11 @@ def foreseen(spec: Block, namespace: str) -> list[Foreseen]:
     Wherever an expression stands, what it applies is made: in a condition, too, and in an audit annotation.
     """
     texts = [*_expressions(spec)]
-    programs = [(at, program) for at, text in texts if (program := _program(text)) is not None]
+    programs = [(at, program) for at, text in texts if (program := cel.readable(text)) is not None]
     variables = {
         str(one.get("name")): program.tree
         for one in spec.get("variables") or ()
-        if (program := _program(one.get("expression"))) is not None
+        if (program := cel.readable(one.get("expression"))) is not None
     }
     names: Names = {}
     for _, program in programs:
@@ -87,7 +87,7 @@ def effects_of(policy: Policy) -> Iterator[ResourceEffect]:
     """Yield what a policy reads of its triggers, and what it does to objects that it makes."""
     spec = policy.raw["spec"]
     reading = ("get", "list") if is_enabled(spec, "generateExisting") else ("get",)
-    for rule in (spec.get("matchConstraints") or {}).get("resourceRules") or ():
+    for rule in rules_of(spec):
         whole = [str(text).partition("/")[0] for text in rule.get("resources") or ()]
         yield ResourceEffect("spec.matchConstraints", reading, {**rule, "resources": whole})
     verbs = ["get", "create", "update"]
@@ -95,14 +95,6 @@ def effects_of(policy: Policy) -> Iterator[ResourceEffect]:
     verbs += ["patch"] if spec.get("useServerSideApply") is True else []
     for at, block in foreseen(spec, policy.namespace):
         yield ResourceEffect(at, tuple(verbs), made=block)
-
-
-def _program(text: object) -> Program | None:
-    """Return the program of an expression; None for what whoever compiles the policy refuses."""
-    try:
-        return cel.compile(str(text or "").strip())
-    except EngineError:
-        return None
 
 
 def _of_template(template: Block, at: str, namespace: str) -> Iterator[Foreseen]:
@@ -232,11 +224,8 @@ class _Reader:
             case ast.ListLiteral(items=items):
                 for item, is_optional in items:
                     yield from [None] if is_optional else self._deeper(self._object, item)
-            case ast.Choice(cases=cases, otherwise=otherwise):
-                for one in (*(value for _, value in cases), otherwise):
-                    yield from self.elements(one)
-            case ast.Chain(first=first, rest=rest) if all(sign == "+" for sign, _, _ in rest):
-                for one in (first, *(part for _, part, _ in rest)):
+            case ast.Choice(outcomes=parts) | ast.Chain(is_sum=True, operands=parts):
+                for one in parts:
                     yield from self.elements(one)
             case ast.Bind(kind="bind", body=inner) | ast.Comprehension(kind="filter", source=inner):
                 yield from self.elements(inner)
@@ -254,8 +243,8 @@ class _Reader:
         match node:
             case ast.MapLiteral():
                 yield _block(self.value(node))
-            case ast.Choice(cases=cases, otherwise=otherwise):
-                for one in (*(value for _, value in cases), otherwise):
+            case ast.Choice(outcomes=parts):
+                for one in parts:
                     yield from self._deeper(self._object, one)
             case ast.Index(operand=operand):
                 yield from self.elements(operand)

@@ -16,6 +16,8 @@ from engine.record import record
 from .resources import resource_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from .json import Block, Object
 
 CLASSIC_GROUP: Final = "kyverno.io"
@@ -217,6 +219,11 @@ def identity(kind: str, key: str) -> str:
     if known is None and kind in NATIVE:
         return f"{kind}:{key}"
     return f"{known.short}:{key}" if known is not None and known.is_cel else key
+
+
+def rules_of(spec: Block) -> Sequence[Block]:
+    """Return the resource rules by which the spec of a policy in CEL says what it concerns."""
+    return (spec.get("matchConstraints") or {}).get("resourceRules") or ()
 
 
 def mode_of(spec: Block) -> str:

@@ -17,7 +17,7 @@ from .env import DEFAULT_BUDGET, CelEnv
 from .errors import BudgetError, CelError, CelSyntaxError
 from .functions import NAMES as LIBRARIES
 from .functions import signatures
-from .program import Program, compile  # noqa: A004 - the verb of this package
+from .program import Program, compile, readable  # noqa: A004 - the verb of this package
 from .values import NONE, CelType, Duration, Optional, Timestamp, Uint, type_name
 
 __all__ = [
@@ -37,6 +37,7 @@ __all__ = [
     "Uint",
     "compile",
     "lookups",
+    "readable",
     "signatures",
     "type_name",
 ]

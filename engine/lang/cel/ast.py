@@ -102,7 +102,17 @@ class Chain(Node):
     rest: list[tuple[str, Node, int]]
 
     def __post_init__(self) -> None:
-        self.grow(self.first, *(part for _, part, _ in self.rest))
+        self.grow(*self.operands)
+
+    @property
+    def operands(self) -> tuple[Node, ...]:
+        """What stands between the operators, in order."""
+        return (self.first, *(part for _, part, _ in self.rest))
+
+    @property
+    def is_sum(self) -> bool:
+        """Whether all operators are `+`."""
+        return all(operator == "+" for operator, _, _ in self.rest)
 
 
 @dataclass(slots=True)
@@ -125,6 +135,11 @@ class Choice(Node):
 
     def __post_init__(self) -> None:
         self.grow(*(part for case in self.cases for part in case), self.otherwise)
+
+    @property
+    def outcomes(self) -> tuple[Node, ...]:
+        """What it may come to."""
+        return (*(value for _, value in self.cases), self.otherwise)
 
 
 @dataclass(slots=True)

@@ -100,6 +100,14 @@ def compile(  # noqa: A001 - the verb of this package, as in `re`
     return _compiled(expression, frozenset(libraries), frozenset(qualified))
 
 
+def readable(text: object) -> Program | None:
+    """Return the program of what a policy has as an expression, None where it is none: whoever compiles the policy says so."""
+    try:
+        return compile(str(text or "").strip())
+    except CelSyntaxError:
+        return None
+
+
 @lru_cache(maxsize=4096)
 def _compiled(expression: str, libraries: frozenset[str], qualified: frozenset[str]) -> Program:
     functions = table(libraries)
