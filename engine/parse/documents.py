@@ -101,7 +101,10 @@ def require_sound(
     api_version = str(doc.get("apiVersion"))
     known = document_shape(api_version, str(doc.get("kind")))
     if known is None or doc["kind"] not in kinds or not api_version.startswith(f"{group}/"):
-        raise PolicyError(_not_served(doc, kinds), at=at, help=_served(group, kinds))
+        found = f"`{api_version} {doc.get('kind')}` is not a {' or '.join(kinds)}"
+        versions = ", ".join(f"`{group}/{version}`" for version in _specs(group, kinds[0]))
+        help_text = f"known versions are {versions}"
+        raise PolicyError(f"{found} of a known version", at=at, help=help_text)
     for problem in problems(doc):
         if strict or problem.fault is not Fault.UNKNOWN:
             raise PolicyError(
@@ -115,13 +118,3 @@ def place(at: Location, path: Sequence[str | int], line_of: LineOf | None) -> Lo
     """Return where a path of a document stands: its own line where that can be known."""
     line = line_of(path) if line_of else at.line
     return Location(at.file, line, path_text(tuple(path)))
-
-
-def _not_served(doc: Mapping[str, Json], kinds: Sequence[str]) -> str:
-    found = f"{doc.get('apiVersion')} {doc.get('kind')}"
-    return f"`{found}` is not a {' or '.join(kinds)} of a known version"
-
-
-def _served(group: str, kinds: Sequence[str]) -> str:
-    versions = ", ".join(f"`{group}/{version}`" for version in _specs(group, kinds[0]))
-    return f"known versions are {versions}"

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from .documents import LineOf
 
-POLICY_KINDS = ("ClusterPolicy", "Policy")
-EXCEPTION_KINDS = ("PolicyException",)
-CLEANUP_KINDS = ("ClusterCleanupPolicy", "CleanupPolicy")
 _NAMESPACED = frozenset({*NAMESPACED, "PolicyException"})
 
 
@@ -33,7 +30,8 @@ def parse_policy(
     `line_of` gives the line of a path for messages; `strict` refuses unknown fields. A Policy without a namespace is in
     `default`. Raises PolicyError.
     """
-    require_sound(doc, POLICY_KINDS, at=at, line_of=line_of, strict=strict)
+    kinds = ("ClusterPolicy", "Policy")
+    require_sound(doc, kinds, at=at, line_of=line_of, strict=strict)
     spec = doc["spec"]
     webhook = spec.get("webhookConfiguration") or {}
     return model.Policy(
@@ -57,7 +55,7 @@ def parse_exception(
     doc: model.Json, *, at: Location = NOWHERE, line_of: LineOf | None = None, strict: bool = True
 ) -> model.PolicyException:
     """Make a PolicyException of a v2, v2beta1 or v2alpha1 document (rows A-02, X-01); raises PolicyError."""
-    require_sound(doc, EXCEPTION_KINDS, at=at, line_of=line_of, strict=strict)
+    require_sound(doc, ("PolicyException",), at=at, line_of=line_of, strict=strict)
     spec = doc["spec"]
     return model.PolicyException(
         **header(doc),
@@ -76,7 +74,8 @@ def parse_cleanup_policy(
     doc: model.Json, *, at: Location = NOWHERE, line_of: LineOf | None = None, strict: bool = True
 ) -> model.CleanupPolicy:
     """Make a CleanupPolicy of a document of either kind and any served version (row C-01); raises PolicyError."""
-    require_sound(doc, CLEANUP_KINDS, at=at, line_of=line_of, strict=strict)
+    kinds = ("ClusterCleanupPolicy", "CleanupPolicy")
+    require_sound(doc, kinds, at=at, line_of=line_of, strict=strict)
     spec, status = doc["spec"], doc.get("status")
     return model.CleanupPolicy(
         kind=doc["kind"],

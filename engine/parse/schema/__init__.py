@@ -2,7 +2,7 @@
 
 from engine.vocabulary import PROPAGATIONS
 
-from .conditions import ANY_ALL, ANY_ALL_CONDITIONS, CONTEXT
+from .conditions import ANY_ALL, ANY_ALL_CONDITIONS, CONTEXT, FAILURE_POLICY, NAMED_EXPRESSION
 from .nodes import (
     FLAG,
     METADATA,
@@ -42,13 +42,11 @@ __all__ = [
 #
 # v2alpha1 of exceptions and cleanup policies is served although upstream removed it: older manifests use it.
 
-_FAILURE_POLICY = Text(enum=("Fail", "Ignore"))
-
 POLICY_V1 = Shape(
     {
         "rules": ListOf(RULE_V1),
         "applyRules": Text(enum=("All", "One"), default="All"),
-        "failurePolicy": _FAILURE_POLICY,
+        "failurePolicy": FAILURE_POLICY,
         "validationFailureAction": ACTION,
         "validationFailureActionOverrides": ACTION_OVERRIDES,
         "emitWarning": Flag(default=False),
@@ -62,11 +60,9 @@ POLICY_V1 = Shape(
         "useServerSideApply": FLAG,
         "webhookConfiguration": Shape(
             {
-                "failurePolicy": _FAILURE_POLICY,
+                "failurePolicy": FAILURE_POLICY,
                 "timeoutSeconds": Whole(),
-                "matchConditions": ListOf(
-                    Shape({"name": TEXT, "expression": TEXT}, ("name", "expression"))
-                ),
+                "matchConditions": ListOf(NAMED_EXPRESSION),
             }
         ),
     }
@@ -100,13 +96,12 @@ CLEANUP = Shape(
 )
 
 POLICY_SPECS = {"v1": POLICY_V1, "v2beta1": POLICY_V2BETA1}
-EXCEPTION_SPECS = dict.fromkeys(("v2", "v2beta1", "v2alpha1"), EXCEPTION)
 CLEANUP_SPECS = dict.fromkeys(("v2", "v2beta1", "v2alpha1"), CLEANUP)
 
 SPECS = {
     "ClusterPolicy": POLICY_SPECS,
     "Policy": POLICY_SPECS,
-    "PolicyException": EXCEPTION_SPECS,
+    "PolicyException": dict.fromkeys(("v2", "v2beta1", "v2alpha1"), EXCEPTION),
     "CleanupPolicy": CLEANUP_SPECS,
     "ClusterCleanupPolicy": CLEANUP_SPECS,
 }

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from engine.vocabulary import PROPAGATIONS
 
-from .conditions import SELECTOR
+from .conditions import (
+    AUDIT_ANNOTATIONS,
+    NAMED_EXPRESSION,
+    PARAM_KIND,
+    PARAM_REFERENCE,
+    REGISTRY_CREDENTIALS,
+    SELECTOR,
+    VALIDATIONS,
+)
 from .nodes import FLAG, TEXT, TEXT_MAP, TEXTS, Flag, ListOf, Node, Shape, Text, Whole, replaced
 
 KYVERNO = "policies.kyverno.io"
@@ -15,12 +23,10 @@ KUBERNETES = "admissionregistration.k8s.io"
 
 _FAILURE_POLICY = Text(enum=("Fail", "Ignore"), default="Fail")
 _ACTIONS = ListOf(Text(enum=("Deny", "Audit", "Warn")), unique=True)
-_EXPRESSIONS = ListOf(Shape({"name": TEXT, "expression": TEXT}, ("name", "expression")))
-_NAMED = ListOf(_EXPRESSIONS.items, key="name")
+_EXPRESSIONS = ListOf(NAMED_EXPRESSION)
+_NAMED = ListOf(NAMED_EXPRESSION, key="name")
 _EXPRESSION = Shape({"expression": TEXT})
 _ENABLED = Shape({"enabled": FLAG})
-_AUDIT = ListOf(Shape({"key": TEXT, "valueExpression": TEXT}, ("key", "valueExpression")))
-
 _RESOURCE_RULE = Shape(
     {
         "apiGroups": TEXTS,
@@ -42,13 +48,6 @@ _MATCH = Shape(
     }
 )
 
-_VALIDATIONS = ListOf(
-    Shape(
-        {"expression": TEXT, "message": TEXT, "messageExpression": TEXT, "reason": TEXT},
-        ("expression",),
-    )
-)
-
 _COMMON: dict[str, Node] = {
     "matchConstraints": _MATCH,
     "matchConditions": _NAMED,
@@ -56,30 +55,31 @@ _COMMON: dict[str, Node] = {
     "failurePolicy": _FAILURE_POLICY,
 }
 
+_TIMEOUT = Shape({"timeoutSeconds": Whole()})
+_EVALUATION: dict[str, Node] = {
+    "mode": Text(enum=("Kubernetes", "JSON"), default="Kubernetes"),
+    "admission": _ENABLED,
+    "background": _ENABLED,
+}
+_POD_CONTROLLERS = Shape({"controllers": TEXTS})
 VALIDATING = Shape(
     {
         **_COMMON,
-        "validations": _VALIDATIONS,
+        "validations": VALIDATIONS,
         "validationActions": _ACTIONS,
-        "auditAnnotations": _AUDIT,
+        "auditAnnotations": AUDIT_ANNOTATIONS,
         "autogen": Shape(
-            {"podControllers": Shape({"controllers": TEXTS}), "validatingAdmissionPolicy": _ENABLED}
+            {"podControllers": _POD_CONTROLLERS, "validatingAdmissionPolicy": _ENABLED}
         ),
         "evaluation": Shape(
             {
+                **_EVALUATION,
                 "mode": Text(enum=("Kubernetes", "JSON", "HTTP", "Envoy"), default="Kubernetes"),
-                "admission": _ENABLED,
-                "background": _ENABLED,
             }
         ),
-        "webhookConfiguration": Shape({"timeoutSeconds": Whole()}),
+        "webhookConfiguration": _TIMEOUT,
     }
 )
-
-_MODE = Text(enum=("Kubernetes", "JSON"), default="Kubernetes")
-_TIMEOUT = Shape({"timeoutSeconds": Whole()})
-_EVALUATION: dict[str, Node] = {"mode": _MODE, "admission": _ENABLED, "background": _ENABLED}
-_POD_CONTROLLERS = Shape({"controllers": TEXTS})
 
 MUTATIONS = ListOf(
     Shape(
@@ -96,7 +96,7 @@ MUTATING = Shape(
     {
         **_COMMON,
         "mutations": MUTATIONS,
-        "auditAnnotations": _AUDIT,
+        "auditAnnotations": AUDIT_ANNOTATIONS,
         "reinvocationPolicy": Text(enum=("Never", "IfNeeded")),
         "targetMatchConstraints": replaced(_MATCH, expression=TEXT),
         "targetMatchConditions": _NAMED,
@@ -132,7 +132,7 @@ GENERATING = Shape(
                 one_of=("expression", "template"),
             )
         ),
-        "auditAnnotations": _AUDIT,
+        "auditAnnotations": AUDIT_ANNOTATIONS,
         "useServerSideApply": FLAG,
         "evaluation": Shape(
             {
@@ -217,19 +217,9 @@ IMAGE_VALIDATING = Shape(
             Shape({"glob": TEXT, "expression": TEXT}, one_of=("glob", "expression"))
         ),
         "images": _EXPRESSIONS,
-        "credentials": Shape(
-            {
-                "allowInsecureRegistry": FLAG,
-                "providers": ListOf(Text(enum=("default", "amazon", "azure", "google", "github"))),
-                "secrets": TEXTS,
-            }
-        ),
+        "credentials": REGISTRY_CREDENTIALS,
         "validationConfigurations": Shape(
-            {
-                "mutateDigest": Flag(default=True),
-                "verifyDigest": Flag(default=True),
-                "required": Flag(default=True),
-            },
+            dict.fromkeys(("mutateDigest", "verifyDigest", "required"), Flag(default=True)),
             filled_in=True,
         ),
         "attestors": ListOf(
@@ -247,15 +237,14 @@ IMAGE_VALIDATING = Shape(
             Shape(
                 {
                     "name": TEXT,
-                    "intoto": Shape({"type": TEXT}, ("type",)),
-                    "referrer": Shape({"type": TEXT}, ("type",)),
+                    **dict.fromkeys(("intoto", "referrer"), Shape({"type": TEXT}, ("type",))),
                 },
                 ("name",),
             )
         ),
-        "validations": _VALIDATIONS,
+        "validations": VALIDATIONS,
         "validationActions": _ACTIONS,
-        "auditAnnotations": _AUDIT,
+        "auditAnnotations": AUDIT_ANNOTATIONS,
         "autogen": Shape({"podControllers": _POD_CONTROLLERS}),
         "evaluation": Shape(_EVALUATION),
         "webhookConfiguration": _TIMEOUT,
@@ -277,40 +266,24 @@ EXCEPTION = Shape(
     ("policyRefs",),
 )
 
-_PARAM_KIND = Shape({"apiVersion": TEXT, "kind": TEXT})
 _BINDING: dict[str, Node] = {
     "policyName": TEXT,
     "matchResources": _MATCH,
-    "paramRef": Shape(
-        {
-            "name": TEXT,
-            "namespace": TEXT,
-            "selector": SELECTOR,
-            "parameterNotFoundAction": Text(enum=("Allow", "Deny")),
-        }
-    ),
+    "paramRef": PARAM_REFERENCE,
 }
-
-ADMISSION = Shape(
-    {**_COMMON, "paramKind": _PARAM_KIND, "validations": _VALIDATIONS, "auditAnnotations": _AUDIT}
-)
+_NATIVE: dict[str, Node] = {**_COMMON, "paramKind": PARAM_KIND}
+ADMISSION = Shape({**_NATIVE, "validations": VALIDATIONS, "auditAnnotations": AUDIT_ANNOTATIONS})
 ADMISSION_BINDING = Shape({**_BINDING, "validationActions": _ACTIONS}, ("policyName",))
 
 MUTATING_ADMISSION = Shape(
-    {
-        **_COMMON,
-        "paramKind": _PARAM_KIND,
-        "reinvocationPolicy": Text(enum=("Never", "IfNeeded")),
-        "mutations": MUTATIONS,
-    }
+    {**_NATIVE, "reinvocationPolicy": Text(enum=("Never", "IfNeeded")), "mutations": MUTATIONS}
 )
 MUTATING_BINDING = Shape(_BINDING, ("policyName",))
 
-_EXCEPTION_VERSIONS = ("v1beta1", "v1", "v1alpha1")
 _KUBERNETES_VERSIONS = ("v1", "v1beta1", "v1alpha1")
 
 CEL_SPECS = {
-    KYVERNO: {"PolicyException": dict.fromkeys(_EXCEPTION_VERSIONS, EXCEPTION)},
+    KYVERNO: {"PolicyException": dict.fromkeys(("v1beta1", "v1", "v1alpha1"), EXCEPTION)},
     KUBERNETES: {
         "ValidatingAdmissionPolicy": dict.fromkeys(_KUBERNETES_VERSIONS, ADMISSION),
         "ValidatingAdmissionPolicyBinding": dict.fromkeys(_KUBERNETES_VERSIONS, ADMISSION_BINDING),

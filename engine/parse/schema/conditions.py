@@ -11,6 +11,18 @@ CONDITIONS = MapOrList(ANY_ALL_CONDITIONS, ListOf(CONDITION))
 """Also as a flat list, which means `all` (row A-60)."""
 
 _PAIRS = ListOf(Shape({"key": TEXT, "value": FREE}, ("key", "value")))
+FAILURE_POLICY = Text(enum=("Fail", "Ignore"))
+NAMED_EXPRESSION = Shape({"name": TEXT, "expression": TEXT}, ("name", "expression"))
+VALIDATIONS = ListOf(
+    Shape(
+        {"expression": TEXT, "message": TEXT, "messageExpression": TEXT, "reason": TEXT},
+        ("expression",),
+    )
+)
+AUDIT_ANNOTATIONS = ListOf(
+    Shape({"key": TEXT, "valueExpression": TEXT}, ("key", "valueExpression"))
+)
+PARAM_KIND = Shape({"apiVersion": TEXT, "kind": TEXT})
 
 REGISTRY_CREDENTIALS = Shape(
     {
@@ -71,6 +83,14 @@ SELECTOR = Shape(
     }
 )
 
+PARAM_REFERENCE = Shape(
+    {
+        "name": TEXT,
+        "namespace": TEXT,
+        "selector": SELECTOR,
+        "parameterNotFoundAction": Text(enum=("Allow", "Deny")),
+    }
+)
 RESOURCES = Shape(
     {
         "kinds": TEXTS,

@@ -5,11 +5,16 @@ from __future__ import annotations
 from .conditions import (
     ANY_ALL,
     ANY_ALL_CONDITIONS,
+    AUDIT_ANNOTATIONS,
     CONDITIONS,
     CONTEXT,
     MATCH,
+    NAMED_EXPRESSION,
+    PARAM_KIND,
+    PARAM_REFERENCE,
     REGISTRY_CREDENTIALS,
     SELECTOR,
+    VALIDATIONS,
 )
 from .nodes import (
     FLAG,
@@ -31,9 +36,10 @@ from .nodes import (
 
 # Fields of signers and of verifyImages (rows to A-90d).
 
-_REKOR = Shape({"url": TEXT, "pubkey": TEXT, "ignoreTlog": FLAG})
-_CTLOG = Shape({"ignoreSCT": FLAG, "pubkey": TEXT, "tsaCertChain": TEXT})
-_LOGS = {"rekor": _REKOR, "ctlog": _CTLOG}
+_LOGS = {
+    "rekor": Shape({"url": TEXT, "pubkey": TEXT, "ignoreTlog": FLAG}),
+    "ctlog": Shape({"ignoreSCT": FLAG, "pubkey": TEXT, "tsaCertChain": TEXT}),
+}
 _EXTENSIONS = {"additionalExtensions": TEXT_MAP}
 
 _ENTRY = Shape(
@@ -50,10 +56,7 @@ _ENTRY = Shape(
         "certificates": Shape({"cert": TEXT, "certChain": TEXT, **_LOGS}),
         "keyless": Shape(
             {
-                "issuer": TEXT,
-                "issuerRegExp": TEXT,
-                "subject": TEXT,
-                "subjectRegExp": TEXT,
+                **dict.fromkeys(("issuer", "issuerRegExp", "subject", "subjectRegExp"), TEXT),
                 "roots": TEXT,
                 **_EXTENSIONS,
                 **_LOGS,
@@ -99,11 +102,7 @@ VERIFY_IMAGE = Shape(
         "validate": Shape({"message": TEXT, "deny": Shape({"conditions": CONDITIONS})}),
         "failureAction": _ACTION,
         "imageRegistryCredentials": REGISTRY_CREDENTIALS,
-        "image": TEXT,
-        "key": TEXT,
-        "roots": TEXT,
-        "subject": TEXT,
-        "issuer": TEXT,
+        **dict.fromkeys(("image", "key", "roots", "subject", "issuer"), TEXT),
         **_EXTENSIONS,
     }
 )
@@ -130,14 +129,11 @@ POD_SECURITY_EXCLUDE = Shape(
 )
 
 _DENY = Shape({"conditions": CONDITIONS})
-_NAMED_EXPRESSION = Shape({"name": TEXT, "expression": TEXT}, ("name", "expression"))
-
+_EACH: dict[str, Node] = {"list": TEXT, "context": CONTEXT, "preconditions": ANY_ALL_CONDITIONS}
 VALIDATE_FOREACH: Shape = Shape(
     {
-        "list": TEXT,
+        **_EACH,
         "elementScope": FLAG,
-        "context": CONTEXT,
-        "preconditions": ANY_ALL_CONDITIONS,
         "pattern": FREE,
         "anyPattern": FREE,
         "deny": _DENY,
@@ -147,44 +143,21 @@ VALIDATE_FOREACH: Shape = Shape(
 
 CEL = Shape(
     {
-        "expressions": ListOf(
-            Shape(
-                {"expression": TEXT, "message": TEXT, "messageExpression": TEXT, "reason": TEXT},
-                ("expression",),
-            )
-        ),
-        "paramKind": Shape({"apiVersion": TEXT, "kind": TEXT}),
-        "paramRef": Shape(
-            {
-                "name": TEXT,
-                "namespace": TEXT,
-                "selector": SELECTOR,
-                "parameterNotFoundAction": Text(enum=("Allow", "Deny")),
-            }
-        ),
-        "auditAnnotations": ListOf(
-            Shape({"key": TEXT, "valueExpression": TEXT}, ("key", "valueExpression"))
-        ),
-        "variables": ListOf(_NAMED_EXPRESSION),
+        "expressions": VALIDATIONS,
+        "paramKind": PARAM_KIND,
+        "paramRef": PARAM_REFERENCE,
+        "auditAnnotations": AUDIT_ANNOTATIONS,
+        "variables": ListOf(NAMED_EXPRESSION),
         "generate": FLAG,
     }
 )
-
-_OBJECT_REFERENCE: dict[str, Node] = {
-    "group": TEXT,
-    "version": TEXT,
-    "kind": TEXT,
-    "name": TEXT,
-    "namespace": TEXT,
-}
+_OBJECT_REFERENCE = Shape(dict.fromkeys(("group", "version", "kind", "name", "namespace"), TEXT))
 
 MANIFESTS = Shape(
     {
         "attestors": ATTESTORS,
         "annotationDomain": TEXT,
-        "ignoreFields": ListOf(
-            Shape({"objects": ListOf(Shape(_OBJECT_REFERENCE)), "fields": TEXTS})
-        ),
+        "ignoreFields": ListOf(Shape({"objects": ListOf(_OBJECT_REFERENCE), "fields": TEXTS})),
         "dryRun": Shape({"enable": FLAG, "namespace": TEXT}),
         "repository": TEXT,
     }
@@ -215,23 +188,15 @@ VALIDATE = Shape(
 
 MUTATE_FOREACH: Shape = Shape(
     {
-        "list": TEXT,
+        **_EACH,
         "order": Text(enum=("Ascending", "Descending")),
-        "context": CONTEXT,
-        "preconditions": ANY_ALL_CONDITIONS,
         "patchStrategicMerge": FREE,
         "patchesJson6902": TEXT,
         "foreach": Later(lambda: ListOf(MUTATE_FOREACH)),
     }
 )
 
-_IDENTITY: dict[str, Node] = {
-    "apiVersion": TEXT,
-    "kind": TEXT,
-    "namespace": TEXT,
-    "name": TEXT,
-    "uid": TEXT,
-}
+_IDENTITY = dict.fromkeys(("apiVersion", "kind", "namespace", "name", "uid"), TEXT)
 
 MUTATE = Shape(
     {
@@ -260,16 +225,7 @@ GENERATE = Shape(
         "synchronize": Flag(default=False),
         "orphanDownstreamOnPolicyDelete": Flag(default=False),
         "generateExisting": Flag(default=False),
-        "foreach": ListOf(
-            Shape(
-                {
-                    "list": TEXT,
-                    "context": CONTEXT,
-                    "preconditions": ANY_ALL_CONDITIONS,
-                    **_GENERATED,
-                }
-            )
-        ),
+        "foreach": ListOf(Shape({**_EACH, **_GENERATED})),
     }
 )
 
@@ -281,7 +237,7 @@ RULE_V1 = Shape(
         "exclude": MATCH,
         "imageExtractors": EXTRACTORS,
         "preconditions": CONDITIONS,
-        "celPreconditions": ListOf(_NAMED_EXPRESSION),
+        "celPreconditions": ListOf(NAMED_EXPRESSION),
         "validate": VALIDATE,
         "mutate": MUTATE,
         "generate": GENERATE,
