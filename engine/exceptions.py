@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from engine.errors import EngineError, EvaluationError
 from engine.fields import part
 from engine.lang import rfc3339, wildcard
 from engine.match import compile_any_all
+from engine.match.combine import some
 from engine.record import record
 
 if TYPE_CHECKING:
@@ -68,7 +69,10 @@ def compile_exception(exc: PolicyException) -> CompiledException:
         patterns.setdefault(reference.policy_name, []).extend(reference.rule_names)
     return CompiledException(
         exception=exc,
-        rules={policy: _any_of(names) for policy, names in patterns.items()},
+        rules={
+            policy: some([wildcard.compiled(name) for name in names])
+            for policy, names in patterns.items()
+        },
         matches=compile_any_all(exc.match).test,
         expires_at=expires_at(exc),
     )
@@ -107,19 +111,14 @@ def expires_at(exc: PolicyException | CelException) -> datetime | None:
     which somebody wanted although a finalizer may hold it. An annotation that cannot be read ends the exception at once, because somebody meant to limit it; a label that cannot be
     read limits nothing, as upstream only warns of it.
     """
-    ends = (_by_annotation(exc), _by_label(exc), _by_deletion(exc))
-    return min((end for end in ends if end is not None), default=None)
-
-
-def _by_annotation(exc: PolicyException | CelException) -> datetime | None:
-    if vocabulary.EXPIRES_AT not in exc.annotations:
-        return None
-    return rfc3339.read(exc.annotations[vocabulary.EXPIRES_AT]) or NEVER_VALID
-
-
-def _by_deletion(exc: PolicyException | CelException) -> datetime | None:
-    text = part(exc.raw, "metadata").get("deletionTimestamp")
-    return (rfc3339.read(str(text)) or NEVER_VALID) if text else None
+    limits = []
+    if vocabulary.EXPIRES_AT in exc.annotations:
+        limits.append(exc.annotations[vocabulary.EXPIRES_AT])
+    if deleted := part(exc.raw, "metadata").get("deletionTimestamp"):
+        limits.append(deleted)
+    ends = [rfc3339.read(str(one)) or NEVER_VALID for one in limits]
+    by_label = _by_label(exc)
+    return min(ends if by_label is None else [*ends, by_label], default=None)
 
 
 def _by_label(exc: PolicyException | CelException) -> datetime | None:
@@ -130,11 +129,6 @@ def _by_label(exc: PolicyException | CelException) -> datetime | None:
         return due_at({"metadata": metadata})
     except EvaluationError:
         return None
-
-
-def _any_of(patterns: Iterable[str]) -> Callable[[str], bool]:
-    tests = tuple(wildcard.compiled(pattern) for pattern in patterns)
-    return lambda name: any(test(name) for test in tests)
 
 
 # What is wrong with the exceptions of a cluster as a whole: expired ones, orphans, ones that cover too much.

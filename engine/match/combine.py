@@ -5,7 +5,7 @@ Most rules have one or two filters, and the webhook asks them for every object, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -14,18 +14,20 @@ if TYPE_CHECKING:
 
     Test = Callable[[Review], bool]
 
+T = TypeVar("T")
 
-def always(_review: Review) -> bool:
+
+def always(_: object) -> bool:
     """Match everything."""
     return True
 
 
-def never(_review: Review) -> bool:
+def never(_: object) -> bool:
     """Match nothing."""
     return False
 
 
-def every(tests: Sequence[Test]) -> Test:
+def every(tests: Sequence[Callable[[T], bool]]) -> Callable[[T], bool]:
     """Return a test that holds when all hold; of none, it always holds."""
     if not tests:
         return always
@@ -33,19 +35,19 @@ def every(tests: Sequence[Test]) -> Test:
         return tests[0]
     if len(tests) == 2:
         first, second = tests
-        return lambda review: first(review) and second(review)
+        return lambda value: first(value) and second(value)
     fixed = tuple(tests)
 
-    def holds(review: Review) -> bool:
+    def holds(value: T) -> bool:
         for test in fixed:  # noqa: SIM110 - a generator costs more than the tests
-            if not test(review):
+            if not test(value):
                 return False
         return True
 
     return holds
 
 
-def some(tests: Sequence[Test]) -> Test:
+def some(tests: Sequence[Callable[[T], bool]]) -> Callable[[T], bool]:
     """Return a test that holds when any holds; of none, it never holds."""
     if not tests:
         return never
@@ -53,12 +55,12 @@ def some(tests: Sequence[Test]) -> Test:
         return tests[0]
     if len(tests) == 2:
         first, second = tests
-        return lambda review: first(review) or second(review)
+        return lambda value: first(value) or second(value)
     fixed = tuple(tests)
 
-    def holds(review: Review) -> bool:
+    def holds(value: T) -> bool:
         for test in fixed:  # noqa: SIM110 - a generator costs more than the tests
-            if test(review):
+            if test(value):
                 return True
         return False
 

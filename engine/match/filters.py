@@ -13,7 +13,7 @@ from engine.lang import wildcard
 from engine.record import record
 from engine.vocabulary import SERVICE_ACCOUNT
 
-from .combine import every
+from .combine import every, never, some
 from .kinds import compile_kinds, parse_kind, plain_kinds
 from .marks import fewest, marks_of_names, marks_of_patterns, marks_of_selector
 from .selectors import compile_selector, some_pair
@@ -213,12 +213,8 @@ def compile_users(block: Block) -> tuple[tuple[str, UserTest], ...]:
             ("clusterRoles", lambda user: not cluster_roles.isdisjoint(user.cluster_roles))
         )
     if subjects := sequence(block.get("subjects"), "subjects"):
-        tests.append(("subjects", _any_of(tuple(_subject(item) for item in subjects))))
+        tests.append(("subjects", some([_subject(item) for item in subjects])))
     return tuple(tests)
-
-
-def _any_of(tests: tuple[UserTest, ...]) -> UserTest:
-    return lambda user: any(test(user) for test in tests)
 
 
 def _subject(entry: Json) -> UserTest:
@@ -233,7 +229,7 @@ def _subject(entry: Json) -> UserTest:
         case "Group":
             is_group = wildcard.compiled(name)
             return lambda user: any(is_group(group) for group in user.groups)
-    return lambda _user: False
+    return never
 
 
 def _service_account(namespace: str, name: str) -> UserTest:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from engine.lang import wildcard
 from engine.lang.lazy_regex import regex
 
+from .combine import every, never
 from .shapes import mapping, sequence, text, texts
 
 if TYPE_CHECKING:
@@ -34,21 +35,7 @@ def compile_selector(selector: Json) -> LabelTest:
         *(_expression(mapping(item, "selector.matchExpressions")) for item in expressions),
     ]
     tests = tuple(test for test in found if test is not None)
-    if len(tests) != len(found):
-        return _never
-    if not tests:
-        return _always
-    if len(tests) == 1:
-        return tests[0]
-    return lambda labels: all(test(labels) for test in tests)
-
-
-def _always(_labels: Mapping[str, Json]) -> bool:
-    return True
-
-
-def _never(_labels: Mapping[str, Json]) -> bool:
-    return False
+    return every(tests) if len(tests) == len(found) else never
 
 
 def _pair(key: str, value: str) -> LabelTest | None:
