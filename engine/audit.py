@@ -54,7 +54,7 @@ class Segment:
         if not self.records:
             return None
         last = self.records[-1]
-        return Checkpoint(_whole(last.get("seq")), str(last.get("hash", "")))
+        return Checkpoint(_seq(last, 0), str(last.get("hash", "")))
 
 
 def digest_of(entry: Mapping[str, Any], previous: str) -> str:
@@ -85,10 +85,6 @@ def segment_of(obj: Object) -> Segment:
     if not isinstance(records, list) or not all(isinstance(one, dict) for one in records):
         raise PolicyError(f"auditsegment/{name} holds no list of records")
     return Segment(name, tuple(records), str(spec.get("mac", "") if spec else ""))
-
-
-def _whole(value: Any) -> int:
-    return value if type(value) is int else 0
 
 
 # Whether an audit trail is whole, and if not, which record was edited, deleted, inserted, moved, cut off or rolled back.
@@ -123,9 +119,9 @@ def _first(segment: Segment) -> int:
     return _seq(segment.records[0]) if segment.records else 0
 
 
-def _seq(entry: Block) -> int:
+def _seq(entry: Block, unread: int = -1) -> int:
     value = entry.get("seq")
-    return value if type(value) is int else -1
+    return value if type(value) is int else unread
 
 
 def _links(segments: Sequence[Segment]) -> Iterator[Finding]:
@@ -173,12 +169,6 @@ def _heads(segments: Sequence[Segment], checkpoints: Iterable[Checkpoint]) -> It
 
 def _seals(segments: Sequence[Segment], key: bytes) -> Iterator[Finding]:
     for segment in segments:
-        if segment.records and not hmac.compare_digest(
-            seal(segment.name, segment.records, key), segment.mac
-        ):
-            yield Finding(
-                "unsealed",
-                _first(segment),
-                segment.name,
-                f"the seal of {segment.name} does not fit",
-            )
+        name, records = segment.name, segment.records
+        if records and not hmac.compare_digest(seal(name, records, key), segment.mac):
+            yield Finding("unsealed", _first(segment), name, f"the seal of {name} does not fit")

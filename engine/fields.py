@@ -30,6 +30,18 @@ def word(obj: Mapping[str, object], *names: str) -> str:
     return "" if found is None or isinstance(found, dict | list) else str(found)
 
 
+def at_path(value: Any, path: str) -> Any:
+    """Return what stands at a slash path, None where there is nothing."""
+    for step in filter(None, path.split("/")):
+        if isinstance(value, dict):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdecimal() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return None
+    return value
+
+
 def members(obj: object) -> list[Any] | None:
     """Return what a `List` or a list of one kind (`PodList`) holds; None for what is no list.
 

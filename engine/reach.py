@@ -37,9 +37,6 @@ GUARDED_GROUPS: Final = POLICY_GROUPS | {OWN_GROUP, ADMISSION_GROUP}
 """The groups in which anything may be out of reach; a policy of a namespace has nothing to do with them."""
 
 EXCEPTION_KIND: Final = "PolicyException"
-_REQUEST_KIND: Final = "UpdateRequest"
-_OWN_NAME: Final = "kpolicy-"
-_WEBHOOKS_OF_UPSTREAM: Final = ("kyverno-", "-webhook-cfg")
 
 
 class Effect(Enum):
@@ -108,8 +105,10 @@ def is_granted(obj: Object) -> bool:
 def _of_nobody(target: Target) -> str | None:
     """Return what is out of every policy's reach about a target, None where nothing is."""
     group, kind = target.group, target.kind
-    if _is_of_nobody(group, kind):
-        return f"objects of {OWN_GROUP}" if group == OWN_GROUP else f"objects of kind {kind}"
+    if group == OWN_GROUP:
+        return f"objects of {OWN_GROUP}"
+    if group in POLICY_GROUPS and kind == "UpdateRequest":
+        return f"objects of kind {kind}"
     if group in POLICY_GROUPS and kind == EXCEPTION_KIND and any(map(is_granted, target.objects)):
         return "an exception that carries a grant"
     if group == ADMISSION_GROUP and _is_our_configuration(target):
@@ -117,20 +116,13 @@ def _of_nobody(target: Target) -> str | None:
     return None
 
 
-def _is_of_nobody(group: str | None, kind: str) -> bool:
-    return group == OWN_GROUP or (group in POLICY_GROUPS and kind == _REQUEST_KIND)
-
-
 def _is_our_configuration(target: Target) -> bool:
-    begins, ends = _WEBHOOKS_OF_UPSTREAM
-    is_named = target.name.startswith(begins) and target.name.endswith(ends)
-    return (
-        is_named or target.name.startswith(_OWN_NAME) or any(map(_is_marked_ours, target.objects))
+    name = target.name
+    is_of_upstream = name.startswith("kyverno-") and name.endswith("-webhook-cfg")
+    is_marked = any(
+        vocabulary.OWNER in part(obj, "metadata", "annotations") for obj in target.objects
     )
-
-
-def _is_marked_ours(obj: Object) -> bool:
-    return vocabulary.OWNER in part(obj, "metadata", "annotations")
+    return is_of_upstream or name.startswith("kpolicy-") or is_marked
 
 
 def _outside(effect: Effect, target: Target, within: str) -> str | None:
@@ -140,9 +132,8 @@ def _outside(effect: Effect, target: Target, within: str) -> str | None:
         return f"policies, exceptions or configurations of admission, as `{kind or group}` is"
     if _is_cluster_scoped(target):
         is_own = (group, kind, target.name) == ("", "Namespace", within)
-        if effect is Effect.LOOK_UP and is_own:
-            return None
-        return f"`{kind}`, which is of no namespace"
+        is_allowed = effect is Effect.LOOK_UP and is_own
+        return None if is_allowed else f"`{kind}`, which is of no namespace"
     if target.namespace is not None and target.namespace != within:
         place = f"of namespace `{target.namespace}`" if target.namespace else "of all namespaces"
         return f"objects {place}"

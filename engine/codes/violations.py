@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from engine.errors import LimitError
-from engine.fields import part
+from engine.fields import at_path, part
 from engine.lang.gotext import compact_json
 
 from .binding import fingerprint
@@ -86,7 +86,7 @@ def violation_of(obj: Object, misses: Iterable[tuple[str, str]], read: Collectio
     for rule, path in misses:
         value = None
         if path.startswith("/metadata"):
-            value = _at(obj, path)
+            value = at_path(obj, path)
         elif not path:
             value = whole = whole or {key: _shown(metadata, key) for key in _READABLE}
         listed.append((rule, path, value))
@@ -105,18 +105,6 @@ def _shown(metadata: Object, key: str) -> Json:
         return metadata.get(key)
     given = part(metadata, key)
     return {name: value for name, value in given.items() if name not in _NOT_READ}
-
-
-def _at(obj: Object, path: str) -> Any:
-    found: Any = obj
-    for step in filter(None, path.split("/")):
-        if isinstance(found, dict):
-            found = found.get(step)
-        elif isinstance(found, list) and step.isdecimal() and int(step) < len(found):
-            found = found[int(step)]
-        else:
-            return None
-    return found
 
 
 # Whether an update leaves a violation as it was: what may be forgiven where the rule's exceptions are to be asked for.

@@ -30,11 +30,10 @@ class Standing:
 
 def standing(grant: Grant, policy: GrantPolicy) -> Standing:
     """Count the decisions on a grant. One refusal by somebody who could approve refuses it."""
-    voters = [one for one in grant.decisions if _may(one, grant, policy)]
+    voters = [one for one in grant.decisions if may_approve(one.by, one.groups, grant, policy)]
     denied = next((one.by for one in voters if one.verdict == "deny"), "")
     agreeing = {one.by: one for one in voters if one.verdict == "approve"}
-    missing = _missing(list(agreeing.values()), policy.levels)
-    return Standing(denied, missing)
+    return Standing(denied, _missing(list(agreeing.values()), policy.levels))
 
 
 def may_approve(user: str, groups: frozenset[str], grant: Grant, policy: GrantPolicy) -> bool:
@@ -65,10 +64,6 @@ def cannot_decide(
 def is_on_a_level(user: str, groups: frozenset[str], policy: GrantPolicy) -> bool:
     """Tell whether somebody is named among the approvers of a grant policy."""
     return any(_is_on(user, groups, level) for level in policy.levels)
-
-
-def _may(decision: Decision, grant: Grant, policy: GrantPolicy) -> bool:
-    return may_approve(decision.by, decision.groups, grant, policy)
 
 
 def _is_on(user: str, groups: frozenset[str], level: Approvers) -> bool:

@@ -59,7 +59,7 @@ def exception_of(grant: Grant, expires_at: datetime) -> Object:
                 vocabulary.TTL_LABEL: expires_at.strftime("%Y-%m-%dT%H%M%SZ"),
             },
             "annotations": {
-                vocabulary.EXPIRES_AT: _text(expires_at),
+                vocabulary.EXPIRES_AT: rfc3339.write(expires_at),
                 vocabulary.GRANT: f"{grant.namespace}/{grant.name}",
                 vocabulary.REQUESTER: grant.requester,
                 vocabulary.REASON: grant.reason,
@@ -86,10 +86,6 @@ def says_same(spec: Mapping[str, object], expected: Mapping[str, object]) -> boo
     return {**_DEFAULTS, **spec} == {**_DEFAULTS, **expected}
 
 
-def _text(at: datetime) -> str:
-    return rfc3339.write(at)
-
-
 def _classic(grant: Grant) -> Object:
     return {
         "exceptions": [{"policyName": grant.policy, "ruleNames": _rule_names(grant)}],
@@ -102,7 +98,7 @@ def _of_cel(grant: Grant, expires_at: datetime) -> Object:
     return {
         "policyRefs": [{"name": name, "kind": kind}],
         "matchConditions": conditions_of(grant, is_asked=not BY_NAME[kind].family.is_timed),
-        "expiresAt": _text(expires_at),
+        "expiresAt": rfc3339.write(expires_at),
     }
 
 

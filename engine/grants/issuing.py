@@ -18,7 +18,7 @@ from engine.vocabulary import SERVICE_ACCOUNT
 
 from .approvals import is_on_a_level
 from .model import GrantPolicy, length_text
-from .requests import concerns, covers
+from .requests import concerns, covers, nearest
 from .subjects import Refusal
 
 if TYPE_CHECKING:
@@ -86,21 +86,12 @@ def issuing_policy(
 ) -> tuple[GrantPolicy | None, tuple[Refusal, ...]]:
     """Return the first grant policy by name under which a code may be issued, or the refusals of the nearest one."""
     own = own_refusals(code)
-    nearest: tuple[GrantPolicy | None, tuple[Refusal, ...]] = (None, own or (_nobody(code),))
-    for policy in sorted(policies, key=lambda one: one.name):
-        if not _concerns(policy, code):
-            continue
-        found = (*own, *issuing_refusals(code, policy))
-        if not found:
-            return policy, ()
-        if nearest[0] is None or len(found) < len(nearest[1]):
-            nearest = (policy, found)
-    return nearest
 
+    def refusals_of(policy: GrantPolicy) -> tuple[Refusal, ...]:
+        return (*own, *_mode(code, policy), *_issuer(code, policy), *_end(code, policy))
 
-def issuing_refusals(code: IssuedCode, policy: GrantPolicy) -> tuple[Refusal, ...]:
-    """Return everything that a grant policy has against a code."""
-    return (*_mode(code, policy), *_issuer(code, policy), *_end(code, policy))
+    about = [one for one in policies if _concerns(one, code)]
+    return nearest(about, refusals_of, own or (_nobody(code),))
 
 
 def _nobody(code: IssuedCode) -> Refusal:

@@ -7,7 +7,7 @@ with one clear error for a field that cannot mean anything.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from engine.errors import PolicyError
 from engine.fields import part
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from engine.model import Block, Object
 
+T = TypeVar("T")
 HOUR = timedelta(hours=1)
 QUARTER = timedelta(minutes=15)
 DAY = timedelta(days=1)
@@ -178,16 +179,11 @@ class _Reader:
         self.where = where
 
     def length(self, block: Block, key: str) -> timedelta | None:
-        found: timedelta | None = self._read(
-            block, key, length_of, "a length of time such as `4h` or `2d`"
-        )
-        return found
+        return self._read(block, key, length_of, "a length of time such as `4h` or `2d`")
 
     def instant(self, block: Block, key: str) -> datetime | None:
-        found: datetime | None = self._read(
-            block, key, rfc3339.read, "an instant such as `2026-01-31T17:00:00Z`"
-        )
-        return found
+        form = "an instant such as `2026-01-31T17:00:00Z`"
+        return self._read(block, key, rfc3339.read, form)
 
     def count(self, block: Block, key: str) -> int | None:
         value = block.get(key)
@@ -197,7 +193,7 @@ class _Reader:
             f"{self.where}: {key} is `{value}`", help="a whole number from 0 is needed"
         )
 
-    def _read(self, block: Block, key: str, read: Callable[[str], Any], form: str) -> Any:
+    def _read(self, block: Block, key: str, read: Callable[[str], T | None], form: str) -> T | None:
         value = block.get(key)
         if value in (None, ""):
             return None

@@ -18,7 +18,7 @@ from .model import Grant, GrantPolicy, length_text
 from .subjects import ALL_RULES, Refusal, names_of, rules_of, subject_refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
 _AT_ONCE: Final = timedelta(minutes=1)
@@ -41,16 +41,18 @@ def chosen_policy(
     grant: Grant, policies: Iterable[GrantPolicy], circumstances: Circumstances
 ) -> tuple[GrantPolicy | None, tuple[Refusal, ...]]:
     """Return the first grant policy by name that allows the request, or the refusals of the one that is nearest to it."""
-    nearest: tuple[GrantPolicy | None, tuple[Refusal, ...]] = (None, (_nobody(grant),))
-    for policy in sorted(policies, key=lambda one: one.name):
-        if not _concerns(policy, grant):
-            continue
-        found = refusals(grant, policy, circumstances)
-        if not found:
-            return policy, ()
-        if nearest[0] is None or len(found) < len(nearest[1]):
-            nearest = (policy, found)
-    return nearest
+    about = [one for one in policies if _concerns(one, grant)]
+    return nearest(about, lambda one: refusals(grant, one, circumstances), (_nobody(grant),))
+
+
+def nearest(
+    about: Iterable[GrantPolicy],
+    refusals_of: Callable[[GrantPolicy], tuple[Refusal, ...]],
+    nobody: tuple[Refusal, ...],
+) -> tuple[GrantPolicy | None, tuple[Refusal, ...]]:
+    """Return of grant policies the first by name that refuses nothing, else the one that refuses least; none says `nobody`."""
+    judged = [(one, refusals_of(one)) for one in sorted(about, key=lambda one: one.name)]
+    return min(judged, key=lambda one: len(one[1]), default=(None, nobody))
 
 
 def refusals(
@@ -59,7 +61,8 @@ def refusals(
     """Return everything that a grant policy has against a request; nothing means that it may be made."""
     return (
         *subject_refusals(grant),
-        *_size(grant, policy),
+        *_length(grant, policy),
+        *_breadth(grant, policy),
         *_start(grant, circumstances.now),
         *_words(grant, policy),
         *_limits(grant, policy, circumstances),
@@ -68,12 +71,9 @@ def refusals(
 
 def outgrown(grant: Grant, policy: GrantPolicy) -> tuple[Refusal, ...]:
     """Return what a grant policy as it is now has against a request that it let be made: what it reaches, and for how long."""
-    return tuple(_size(grant, policy)) if _concerns(policy, grant) else (_nobody(grant),)
-
-
-def _size(grant: Grant, policy: GrantPolicy) -> Iterator[Refusal]:
-    yield from _length(grant, policy)
-    yield from _breadth(grant, policy)
+    if not _concerns(policy, grant):
+        return (_nobody(grant),)
+    return (*_length(grant, policy), *_breadth(grant, policy))
 
 
 def _nobody(grant: Grant) -> Refusal:
