@@ -143,7 +143,10 @@ def exclusion_faults(entries: object, path: str, *, level: str = "") -> list[str
         faults = entry_faults(entry, place)
         found += faults
         if level == BASELINE and isinstance(entry, dict):
-            found += _level_faults(entry.get("controlName"), place)
+            control = entry.get("controlName")
+            if control in _RESTRICTED_ONLY:
+                text = "Invalid control name defined at the given level"
+                found.append(f'{place}.controlName: Invalid value: "{control}": {text}')
     return found
 
 
@@ -185,13 +188,6 @@ def _field_faults(entry: Block, path: str) -> list[str]:
         return [f"{path}.values: Forbidden: values is required"]
     if has_values and not has_field:
         return [f"{path}.restrictedField: Forbidden: restrictedField is required"]
-    return []
-
-
-def _level_faults(control: object, path: str) -> list[str]:
-    if control in _RESTRICTED_ONLY:
-        text = "Invalid control name defined at the given level"
-        return [f'{path}.controlName: Invalid value: "{control}": {text}']
     return []
 
 

@@ -6,7 +6,7 @@ pod-security-admission as Kyverno reports them (rows A-76, P-47).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from .pod import Container, Fault, Pod, Violation, block, entries, flag, number, violation, word
@@ -89,32 +89,28 @@ def _volume_type(volume: Mapping[str, Any]) -> str:
 
 def host_ports(pod: Pod) -> Violation | None:
     """Forbid ports of the node."""
-    return violation("hostPort", list(_host_ports(pod)), names=False)
-
-
-def _host_ports(pod: Pod) -> Iterator[Fault]:
-    for container in pod.containers:
-        if container.body.get("ports") is None:
-            continue
-        for index, port in enumerate(entries(container.body, "ports")):
-            taken = number(port, "hostPort")
-            if taken:
-                yield Fault(f"{container.path}.ports[{index}].hostPort", taken, container=container)
+    return violation(
+        "hostPort",
+        [
+            Fault(f"{container.path}.ports[{index}].hostPort", taken, container=container)
+            for container in pod.containers
+            for index, port in enumerate(entries(container.body, "ports"))
+            if (taken := number(port, "hostPort"))
+        ],
+        names=False,
+    )
 
 
 def sysctls(allowed: frozenset[str]) -> Callable[[Pod], Violation | None]:
     """Make the check that only `allowed` kernel parameters are set."""
 
     def check(pod: Pod) -> Violation | None:
-        if pod.security.get("sysctls") is None:
-            return None
-        names = [word(entry, "name") for entry in entries(pod.security, "sysctls")]
         return violation(
             "forbidden sysctls",
             [
                 Fault(f"spec.securityContext.sysctls[{index}].name", bad=name)
-                for index, name in enumerate(names)
-                if name not in allowed
+                for index, entry in enumerate(entries(pod.security, "sysctls"))
+                if (name := word(entry, "name")) not in allowed
             ],
         )
 

@@ -78,6 +78,14 @@ class Pod:
         return flag(self.spec, "hostUsers") is False
 
 
+def contexts(pod: Pod) -> list[tuple[str, Container | None, Mapping[str, Any]]]:
+    """Return the security contexts that a pod and its containers have, each with its owner's place and the container."""
+    return [
+        ("spec", None, pod.security),
+        *((one.path, one, one.security) for one in pod.containers if one.security is not None),
+    ]
+
+
 def pod_of(obj: Object) -> Pod:
     """Find the pod of `obj`, a Pod or a pod controller.
 

@@ -15,6 +15,7 @@ from .pod import (
     Pod,
     Violation,
     block,
+    contexts,
     flag,
     optional_block,
     violation,
@@ -97,33 +98,30 @@ def _added(pod: Pod, allowed: frozenset[str]) -> Iterator[Fault]:
 
 def proc_mount(pod: Pod) -> Violation | None:
     """Forbid other views of /proc than the masked default."""
-    return violation("procMount", list(_proc_mounts(pod)))
-
-
-def _proc_mounts(pod: Pod) -> Iterator[Fault]:
-    for one in pod.containers:
-        if one.security is None or one.security.get("procMount") is None:
-            continue
-        kind = word(one.security, "procMount")
-        if kind != "Default":
-            yield Fault(f"{one.path}.securityContext.procMount", bad=kind, container=one)
+    return violation(
+        "procMount",
+        [
+            Fault(f"{one.path}.securityContext.procMount", bad=kind, container=one)
+            for one in pod.containers
+            if one.security is not None
+            and one.security.get("procMount") is not None
+            and (kind := word(one.security, "procMount")) != "Default"
+        ],
+    )
 
 
 def selinux(allowed: frozenset[str]) -> Callable[[Pod], Violation | None]:
     """Make the check that SELinux types are among `allowed` and that user and role are unset."""
 
     def check(pod: Pod) -> Violation | None:
-        faults = list(_options(pod.security, "spec", None, allowed))
-        for one in pod.containers:
-            if one.security is not None:
-                faults.extend(_options(one.security, one.path, one, allowed))
+        faults = [fault for one in contexts(pod) for fault in _options(*one, allowed)]
         return violation("seLinuxOptions", faults, names=False)
 
     return check
 
 
 def _options(
-    security: Mapping[str, Any], owner: str, container: Container | None, allowed: frozenset[str]
+    owner: str, container: Container | None, security: Mapping[str, Any], allowed: frozenset[str]
 ) -> Iterator[Fault]:
     options = optional_block(security, "seLinuxOptions")
     if options is None:
@@ -140,18 +138,14 @@ def _options(
 
 def host_process(pod: Pod) -> Violation | None:
     """Forbid Windows host processes."""
-    faults = list(_host_process(pod.security, "spec", None))
-    for one in pod.containers:
-        if one.security is not None:
-            faults.extend(_host_process(one.security, one.path, one))
-    return violation("hostProcess", faults)
-
-
-def _host_process(
-    security: Mapping[str, Any], owner: str, container: Container | None
-) -> Iterator[Fault]:
-    if security.get("windowsOptions") is None:
-        return
-    if flag(block(security, "windowsOptions"), "hostProcess"):
-        path = f"{owner}.securityContext.windowsOptions.hostProcess"
-        yield Fault(path, bad=True, container=container)
+    return violation(
+        "hostProcess",
+        [
+            Fault(
+                f"{owner}.securityContext.windowsOptions.hostProcess", bad=True, container=container
+            )
+            for owner, container, security in contexts(pod)
+            if security.get("windowsOptions") is not None
+            and flag(block(security, "windowsOptions"), "hostProcess")
+        ],
+    )

@@ -9,7 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from .pod import Container, Fault, Pod, Violation, flag, number, optional_block, violation, word
+from .pod import (
+    Container,
+    Fault,
+    Pod,
+    Violation,
+    contexts,
+    flag,
+    number,
+    optional_block,
+    violation,
+    word,
+)
 
 _APP_ARMOR_ANNOTATION: Final = "container.apparmor.security.beta.kubernetes.io/"
 _SECCOMP_ANNOTATION: Final = "seccomp.security.alpha.kubernetes.io/pod"
@@ -42,21 +53,12 @@ def _allowed_app_armor(annotations: Mapping[str, Any], key: str) -> bool:
 
 def _bad_types(pod: Pod, field: str) -> list[Fault]:
     """Return the profiles of the pod and of its containers whose type is not allowed."""
-    found = [_bad_type(pod.security, "spec", None, field)]
-    found += [_bad_type(one.context, one.path, one, field) for one in pod.containers]
-    return [fault for fault in found if fault]
-
-
-def _bad_type(
-    security: Mapping[str, Any], owner: str, container: Container | None, field: str
-) -> Fault | None:
-    profile = optional_block(security, field)
-    if profile is None:
-        return None
-    kind = word(profile, "type")
-    if kind in _ALLOWED_TYPES:
-        return None
-    return Fault(f"{owner}.securityContext.{field}.type", bad=kind, container=container)
+    return [
+        Fault(f"{owner}.securityContext.{field}.type", bad=kind, container=container)
+        for owner, container, security in contexts(pod)
+        if (profile := optional_block(security, field)) is not None
+        and (kind := word(profile, "type")) not in _ALLOWED_TYPES
+    ]
 
 
 def seccomp_annotations(pod: Pod) -> Violation | None:
@@ -102,7 +104,7 @@ def run_as_non_root(pod: Pod) -> Violation | None:
     """Require runAsNonRoot=true of every container, its own or the pod's."""
     found = [
         Fault(f"{owner}.securityContext.runAsNonRoot", bad=False, container=container)
-        for owner, container, security in _contexts(pod)
+        for owner, container, security in contexts(pod)
         if flag(security, "runAsNonRoot") is False
     ]
     return _set_or_inherited(
@@ -139,19 +141,13 @@ def _set_or_inherited(
     return violation(reason, bad, hidden=unset) if bad else violation(reason, unset)
 
 
-def _contexts(pod: Pod) -> list[tuple[str, Container | None, Mapping[str, Any]]]:
-    contexts: list[tuple[str, Container | None, Mapping[str, Any]]] = [("spec", None, pod.security)]
-    contexts += [(one.path, one, one.context) for one in pod.containers]
-    return contexts
-
-
 def run_as_user(pod: Pod) -> Violation | None:
     """Forbid runAsUser=0."""
     return violation(
         "runAsUser=0",
         [
             Fault(f"{owner}.securityContext.runAsUser", bad=0, container=container)
-            for owner, container, security in _contexts(pod)
+            for owner, container, security in contexts(pod)
             if number(security, "runAsUser") == 0
         ],
     )
