@@ -7,7 +7,7 @@ Whoever talks to registries fills these in; the engine only judges. A registry t
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from engine.model import Object, RuleResult, RuleType, Status
 from engine.record import record
@@ -69,8 +69,6 @@ class ImageData:
 # Nothing of ours reads it: the validating stage verifies what it was given again, so that a verdict which somebody else wrote
 # on an object is worth nothing. What a submitter put there is replaced by the verdicts of this evaluation, never merged.
 
-VERIFIED_ANNOTATION: Final = "kyverno.io/verify-images"
-
 
 def with_outcomes(obj: Object, results: Iterable[RuleResult]) -> Object:
     """Return an object annotated with the status of each image that rules judged; one without such stays as it is."""
@@ -86,7 +84,7 @@ def with_outcomes(obj: Object, results: Iterable[RuleResult]) -> Object:
         return obj
     metadata = obj.get("metadata") or {}
     text = json.dumps(listed, sort_keys=True, separators=(",", ":"))
-    annotations = {**(metadata.get("annotations") or {}), VERIFIED_ANNOTATION: text}
+    annotations = {**(metadata.get("annotations") or {}), "kyverno.io/verify-images": text}
     return {**obj, "metadata": {**metadata, "annotations": annotations}}
 
 

@@ -81,15 +81,10 @@ def find_images(
     return images
 
 
-def compile_extractors(configured: Iterable[Block]) -> tuple[ImageExtractor, ...]:
-    """Return extractors from the list that a rule gives for one kind; raise EvaluationError when one has no path."""
-    return tuple(_compile_one(one) for one in configured)
-
-
 def _compile_one(block: Block) -> ImageExtractor:
-    fields = [
-        part for part in (p.strip(" ") for p in str(block.get("path", "")).split("/")) if part
-    ]
+    """Return one extractor that a rule gives for a kind; raise EvaluationError when it has no path."""
+    parts = (part.strip(" ") for part in str(block.get("path", "")).split("/"))
+    fields = [part for part in parts if part]
     value = str(block.get("value") or "")
     if not value:
         if not fields:
@@ -114,7 +109,7 @@ def _extractors_for(kind: Json, configured: Mapping[str, Json] | None) -> Sequen
         return _standard(kind)
     if not isinstance(own, list) or not own:
         raise EvaluationError(f"no extractors found for {kind}")
-    return compile_extractors(one for one in own if isinstance(one, dict))
+    return [_compile_one(one) for one in own if isinstance(one, dict)]
 
 
 @lru_cache(maxsize=64)

@@ -143,7 +143,10 @@ def _read_cose(data: bytes) -> _Envelope:
     parts = ((3, b"Signature1"), (2, packed), (2, b""), (2, payload))
     return _Envelope(
         algorithm=_COSE_ALGORITHMS.get(protected[1], ""),
-        attributes={key: _bare(value) for key, value in protected.items()},
+        attributes={
+            key: value.value if isinstance(value, Tagged) else value
+            for key, value in protected.items()
+        },
         critical=tuple(protected.get(2) or ()),
         content_type=str(protected.get(3)),
         signed=b"\x84" + b"".join(encode_bytes(major, part) for major, part in parts),
@@ -151,10 +154,6 @@ def _read_cose(data: bytes) -> _Envelope:
         signature=signature,
         chain=tuple(listed[:_LONGEST_CHAIN]),
     )
-
-
-def _bare(value: Any) -> Any:
-    return value.value if isinstance(value, Tagged) else value
 
 
 def _check_attributes(found: _Envelope, now: datetime) -> None:

@@ -6,7 +6,7 @@ names, and the answer is a verdict per image with Kyverno's texts, plus the patc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from engine import manifests
 from engine.errors import EvaluationError, PolicyError
@@ -27,19 +27,14 @@ if TYPE_CHECKING:
     from .extract import FoundImage
     from .reference import ImageReference
 
+    CheckConditions = Callable[[Json, Json], tuple[bool, str]]
+    """Says whether conditions of an attestation hold on its predicate, and the message that says why."""
+
 COSIGN: Final = "Cosign"
 BUNDLE: Final = "SigstoreBundle"
 NOTARY: Final = "Notary"
 _KINDS: Final = (COSIGN, BUNDLE, NOTARY)
-FROM_CACHE: Final = "verified from cache"
 NOWHERE_ELSE: Final[Mapping[str, ImageData]] = {}
-
-
-class CheckConditions(Protocol):
-    """How the caller evaluates an attestation's conditions on its predicate."""
-
-    def __call__(self, conditions: Json, predicate: Json, /) -> tuple[bool, str]:
-        """Return whether the conditions hold, and the message that says why."""
 
 
 @record
@@ -116,7 +111,7 @@ class ImageRule:
         if problem is not None:
             return problem
         if data.is_confirmed:
-            return self._passed(found, data, FROM_CACHE)
+            return self._passed(found, data, "verified from cache")
         given = replace(given, needs_log=True)
         for wanted in self.sets:
             question = _SignatureQuestion(self.kind, data, given, elsewhere)
@@ -137,11 +132,10 @@ class ImageRule:
     def _problem(self, image: ImageReference, data: ImageData) -> ImageVerdict | None:
         shown = image.reference
         if data.problem:
-            text = f"failed to verify image {shown}: {data.problem}"
-            return ImageVerdict(shown, Status.ERROR, text)
+            return _refused(shown, data.problem, Status.ERROR)
         if self.kind not in _KINDS:
-            text = f"failed to verify image {shown}: there is no type `{self.kind}` of signatures"
-            return ImageVerdict(shown, Status.ERROR, text)
+            text = f"there is no type `{self.kind}` of signatures"
+            return _refused(shown, text, Status.ERROR)
         if not data.digest:
             return _refused(shown, "the image's digest is not known")
         if image.digest and image.digest != data.digest:
@@ -219,10 +213,7 @@ class _SignatureQuestion:
             trials = self._trials(entry, data)
         except EvaluationError as error:
             trials = [error.message]
-        if "" in trials:
-            return manifests.Answer(True, "verified")
-        reason = "; ".join(trials) or "no signatures found"
-        return manifests.Answer(False, errors=(f"{entry.path}: {reason}",))
+        return _vouched(entry, "" in trials, "; ".join(trials) or "no signatures found")
 
     def _trials(self, entry: manifests.Entry, data: ImageData) -> list[str]:
         attestor = _attestor_of(entry)
@@ -325,10 +316,9 @@ def _condition_refusal(
 
 def _attestor_of(entry: manifests.Entry) -> Attestor:
     # INVARIANT: nested sets and broken entries are answered by the counting.
-    assert entry.attestor is not None
-    assert not isinstance(entry.attestor, manifests.AttestorSet)
+    assert isinstance(entry.attestor, Attestor)
     return entry.attestor
 
 
-def _refused(image: str, reason: str) -> ImageVerdict:
-    return ImageVerdict(image, Status.FAIL, f"failed to verify image {image}: {reason}")
+def _refused(image: str, reason: str, status: Status = Status.FAIL) -> ImageVerdict:
+    return ImageVerdict(image, status, f"failed to verify image {image}: {reason}")

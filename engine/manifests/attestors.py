@@ -16,7 +16,7 @@ from . import keys
 from .chain import verify_chain, verify_receipt
 from .identity import Identities, IdentityRules, signer_name
 from .rekor import read_bundle, verify_entry
-from .trust import NO_TRUST, Authority, LogKey, Trust, authority_of, log_key_from_pem
+from .trust import NO_TRUST, Authority, Trust, authority_of, log_key_from_pem
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -86,7 +86,7 @@ class LogRules:
         """Return `trust` with the log keys that the policy brings itself."""
         return trust.with_own(
             log=log_key_from_pem(self.log_pem) if self.log_pem else None,
-            certificate_log=_log_key(self.receipt_pem),
+            certificate_log=log_key_from_pem(self.receipt_pem) if self.receipt_pem else None,
         )
 
 
@@ -159,12 +159,12 @@ class CertificateAttestor:
         instant = _instant(signed, leaf, self.log, trust, given, needs_log=self.log.is_stated)
         if not keys.is_signed_by(leaf.public_key(), signed.signature, signed.payload):
             raise EvaluationError("the signature does not verify with the certificate's key")
-        if authority is None:
-            _check_period(leaf, instant)
-        else:
+        if authority is not None:
             issuer = verify_chain(leaf, (), (authority,), instant, is_public=False)
             if self.log.asks_receipt and not self.log.ignores_receipt:
                 verify_receipt(leaf, issuer, trust.certificate_logs)
+        elif not leaf.not_valid_before_utc <= instant <= leaf.not_valid_after_utc:
+            raise EvaluationError("the certificate was not valid when it signed")
         return Verdict(signer_name(leaf))
 
 
@@ -207,14 +207,13 @@ def compile_attestor(entry: Block, *, any_hash: bool = False) -> list[Attestor]:
 
     `any_hash` lets `signatureAlgorithm` choose the hash; manifests are signed with SHA-256 whatever it says.
     """
-    for label, build in (
-        ("keys", _key_attestors),
-        ("certificates", _certificate_attestor),
-        ("keyless", _keyless_attestor),
-    ):
-        block = entry.get(label)
-        if isinstance(block, dict):
-            return build(block, entry, any_hash)
+    if isinstance(block := entry.get("keys"), dict):
+        return _key_attestors(block, entry, any_hash)
+    if isinstance(block := entry.get("certificates"), dict):
+        own, chain = str(block.get("cert") or ""), str(block.get("certChain") or "")
+        return [CertificateAttestor(own, chain, _log_rules(block))]
+    if isinstance(block := entry.get("keyless"), dict):
+        return [_keyless_attestor(block)]
     raise EvaluationError("an attestor needs one of `keys`, `certificates`, `keyless`, `attestor`")
 
 
@@ -246,17 +245,7 @@ def _key_attestors(block: Block, entry: Block, any_hash: bool) -> list[Attestor]
     return [KeyAttestor(text, "", unsupported, algorithm, log)]
 
 
-def _certificate_attestor(block: Block, entry: Block, any_hash: bool) -> list[Attestor]:
-    del entry, any_hash
-    return [
-        CertificateAttestor(
-            str(block.get("cert") or ""), str(block.get("certChain") or ""), _log_rules(block)
-        )
-    ]
-
-
-def _keyless_attestor(block: Block, entry: Block, any_hash: bool) -> list[Attestor]:
-    del entry, any_hash
+def _keyless_attestor(block: Block) -> KeylessAttestor:
     extensions = block.get("additionalExtensions") or {}
     rules = IdentityRules(
         subject=str(block.get("subject") or ""),
@@ -265,7 +254,7 @@ def _keyless_attestor(block: Block, entry: Block, any_hash: bool) -> list[Attest
         issuer_regexp=str(block.get("issuerRegExp") or ""),
         extensions={str(key): str(text) for key, text in extensions.items()},
     )
-    return [KeylessAttestor(rules, str(block.get("roots") or ""), _log_rules(block))]
+    return KeylessAttestor(rules, str(block.get("roots") or ""), _log_rules(block))
 
 
 def _log_rules(block: Block) -> LogRules:
@@ -279,10 +268,6 @@ def _log_rules(block: Block) -> LogRules:
         asks_receipt="ctlog" in stated,
         receipt_pem=str(ctlog.get("pubkey") or ""),
     )
-
-
-def _log_key(pem: str) -> LogKey | None:
-    return log_key_from_pem(pem) if pem else None
 
 
 def _first_certificate(signed: Signed) -> bytes:
@@ -315,8 +300,3 @@ def _instant(
     if needs_log:
         raise EvaluationError(_NO_ENTRY)
     return given.now
-
-
-def _check_period(leaf: Certificate, instant: datetime) -> None:
-    if not leaf.not_valid_before_utc <= instant <= leaf.not_valid_after_utc:
-        raise EvaluationError("the certificate was not valid when it signed")

@@ -101,8 +101,7 @@ def _group(obj: Object) -> str:
 
 
 def _metadata(obj: Object, field: str) -> str:
-    metadata = obj.get("metadata")
-    return str(metadata.get(field) or "") if isinstance(metadata, dict) else ""
+    return str(part(obj, "metadata").get(field) or "")
 
 
 # YAML files inside a `.tar.gz`: the older form of signed messages, read in memory and never extracted.
@@ -114,7 +113,6 @@ GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 512
 _MAX_MEMBERS = 256
 _EMPTY_BLOCK = bytes(_BLOCK)
-_YAML_ENDINGS = (".yaml", ".yml")
 
 
 def yaml_members(data: bytes) -> list[bytes]:
@@ -123,7 +121,7 @@ def yaml_members(data: bytes) -> list[bytes]:
     Raise EvaluationError when it is no archive, LimitError when it is too large.
     """
     archive = gunzip(data)
-    return [content for name, content in _files(archive) if name.endswith(_YAML_ENDINGS)]
+    return [content for name, content in _files(archive) if name.endswith((".yaml", ".yml"))]
 
 
 def _files(archive: bytes) -> Iterator[tuple[str, bytes]]:

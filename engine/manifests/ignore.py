@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import PolicyError
+from engine.fields import part
 from engine.lang import regex
 from engine.record import field, record
 
@@ -42,20 +43,20 @@ class IgnoredFields:
         return [
             one
             for one in found
-            if not (self._is_default(one, signed, actual) or self._is_listed(one.path, fields))
+            if not (
+                self._is_default(one, signed, actual)
+                or (fields and self._test(fields, user_written=True)(_text(one.path)))
+            )
         ]
 
     def _is_default(self, one: Difference, signed: Object, actual: Object) -> bool:
         kind = str(actual.get("kind"))
         if one.key == NAMESPACE:
-            return one.signed is MISSING or not _is_policy_exception(signed)
+            return one.signed is MISSING or signed.get("kind") != "PolicyException"
         if one.signed is MISSING and one.actual == _server_value(kind, one.path):
             return True
         built_in = (*IGNORED_EVERYWHERE, *IGNORED_BY_KIND.get(kind, ()))
         return self._test(built_in, user_written=False)(_text(one.path))
-
-    def _is_listed(self, path: Path, fields: tuple[str, ...]) -> bool:
-        return bool(fields) and self._test(fields, user_written=True)(_text(path))
 
     def _test(self, fields: tuple[str, ...], *, user_written: bool) -> Callable[[str], bool]:
         test = self._tests.get(fields)
@@ -97,8 +98,7 @@ def _binding(block: Block) -> _Binding:
 
 def _selects(selector: Mapping[str, str], obj: Object) -> bool:
     group, _, version = str(obj.get("apiVersion") or "").rpartition("/")
-    metadata: Json = obj.get("metadata")
-    names = metadata if isinstance(metadata, dict) else {}
+    names = part(obj, "metadata")
     actual = {
         "group": group,
         "version": version,
@@ -119,10 +119,6 @@ def _fits(wanted: str, actual: str) -> bool:
         actual.startswith(one[:-1]) if one.endswith("*") else actual == one
         for one in (part.strip() for part in wanted.split(","))
     )
-
-
-def _is_policy_exception(signed: Object) -> bool:
-    return signed.get("kind") == "PolicyException"
 
 
 def _server_value(kind: str, path: Path) -> Json:
@@ -224,17 +220,14 @@ IGNORED_BY_KIND: Final[dict[str, tuple[str, ...]]] = {
         "spec.ipFamilyPolicy",
         "spec.internalTrafficPolicy",
     ),
-    "ClusterPolicy": (
-        "metadata.annotations.pod-policies.kyverno.io/autogen-controllers",
-        "spec.failurePolicy",
-        "spec.background",
-        "spec.validationFailureAction",
-    ),
-    "Policy": (
-        "metadata.annotations.pod-policies.kyverno.io/autogen-controllers",
-        "spec.failurePolicy",
-        "spec.background",
-        "spec.validationFailureAction",
+    **dict.fromkeys(
+        ("ClusterPolicy", "Policy"),
+        (
+            "metadata.annotations.pod-policies.kyverno.io/autogen-controllers",
+            "spec.failurePolicy",
+            "spec.background",
+            "spec.validationFailureAction",
+        ),
     ),
     "ServiceAccount": ("secrets.*.name", "imagePullSecrets.*.name"),
     "Route": ("spec.host",),

@@ -84,7 +84,7 @@ def verify_entry(
     instant = datetime.fromtimestamp(entry.integrated_time, UTC)
     _verify_promise(entry, _log_key(entry, logs, instant))
     kind, spec = _spec(entry)
-    digest, signers = (_claims if kind in _OF_MESSAGES else _claims_of_envelope)(kind, spec)
+    digest, signers = _claims(kind, spec)
     about = payload if kind in _OF_MESSAGES else statement
     if digest != hashlib.sha256(about).hexdigest():
         raise EvaluationError("the log entry is about another message")
@@ -138,20 +138,12 @@ def _spec(entry: LogEntry) -> tuple[str, Json]:
 
 
 def _claims(kind: str, spec: Json) -> tuple[str, list[tuple[bytes, str]]]:
-    """Return the digest that the entry is about, and signature and signer (PEM)."""
-    del kind
+    """Return the digest that the entry is about, that of an envelope's statement, and signatures with their signers (PEM)."""
     try:
-        signature = spec["signature"]
-        return _sha256(spec["data"]["hash"]), [
-            (_unbase64(signature["content"]), _text(signature["publicKey"]["content"]))
-        ]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise EvaluationError("the log entry is not readable") from error
-
-
-def _claims_of_envelope(kind: str, spec: Json) -> tuple[str, list[tuple[bytes, str]]]:
-    """Return the digest of the envelope's statement, and signatures with their signers (PEM)."""
-    try:
+        if kind in _OF_MESSAGES:
+            signature, digest = spec["signature"], _sha256(spec["data"]["hash"])
+            content = _unbase64(signature["content"])
+            return digest, [(content, _text(signature["publicKey"]["content"]))]
         if kind == "dsse":
             signers = [
                 (_unbase64(one["signature"]), _text(one["verifier"])) for one in spec["signatures"]

@@ -6,13 +6,12 @@ attestors, counting, and Kyverno's texts. No API server is asked here, so that a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError, PolicyError
 from engine.fields import part
 from engine.model import Block, Object, Outcome, Status
-from engine.record import record
+from engine.record import lazy, record
 
 from . import documents
 from .annotations import DEFAULT_DOMAIN, Envelope, read_envelope
@@ -91,14 +90,13 @@ def compile_manifests(rule_block: Block) -> ManifestRule:
     )
 
 
-@dataclass(slots=True)
+@record
 class _Evidence:
     """Everything about one object that the entries share, worked out once."""
 
     rule: ManifestRule
     obj: Object
     given: Circumstances
-    _comparison: tuple[Envelope | None, str] | None = None
 
     def ask(self, entry: Entry) -> Answer:
         """Answer one entry: annotations, then signatures, then content (sections 4.2 and 4.3)."""
@@ -110,7 +108,7 @@ class _Evidence:
         if mismatch:
             return Answer(False, errors=(mismatch,))
         try:
-            envelope, content = self._compared()
+            envelope, content = self._compared
         except EvaluationError as error:
             return Answer(False, errors=(f"{entry.path}: {_NOT_FOUND}: {error.message}",))
         if envelope is None:
@@ -128,18 +126,13 @@ class _Evidence:
         if content:
             return Answer(False, f"{path}: failed to verify signature. {content}")
         if verdict.mismatch:
-            signer = verdict.signer
-            reason = f"{path}: no signer matches with this resource. signed by {signer}"
-            return Answer(False, reason)
+            reason = f"no signer matches with this resource. signed by {verdict.signer}"
+            return Answer(False, f"{path}: {reason}")
         return Answer(True, f"singed by a valid signer: {verdict.signer}")
 
+    @lazy
     def _compared(self) -> tuple[Envelope | None, str]:
-        """Return the envelope and how the content differs; no envelope: the text says what is missing."""
-        if self._comparison is None:
-            self._comparison = self._compare()
-        return self._comparison
-
-    def _compare(self) -> tuple[Envelope | None, str]:
+        """The envelope and how the content differs; no envelope: the text says what is missing."""
         envelope = read_envelope(self.obj, self.rule.domain)
         if envelope is None:
             return None, f"{_NOT_FOUND}: message not found"
