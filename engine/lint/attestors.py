@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.fields import items
 from engine.model.policy import mutates_digest
 
 from .findings import Finding, error
@@ -11,9 +12,13 @@ from .findings import Finding, error
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from engine.model import Block, Json
+    from engine.model import Block
 
 _WAYS = ("keys", "certificates", "keyless", "attestor")
+_NEEDED = {
+    "keys": (("publicKeys", "kms", "secret"), "A public key, kms key or secret is required"),
+    "certificates": (("cert", "certChain"), "A certificate or certificate chain is required"),
+}
 _DEEPEST = 20
 
 
@@ -24,18 +29,17 @@ def check_images(entry: Block, path: str, action: str) -> Iterator[Finding]:
     if action == "Audit" and mutates_digest(entry):
         text = "mutateDigest must be set to false for 'Audit' failure action"
         yield error(f"{path}.mutateDigest", f"Invalid value: {text}")
-    for index, attestation in enumerate(_blocks(entry.get("attestations"))):
-        at = f"{path}.attestations[{index}].attestors"
-        yield from _check_sets(attestation.get("attestors"), at)
-    yield from _check_sets(entry.get("attestors"), f"{path}.attestors")
+    for index, attestation in enumerate(items(entry, "attestations")):
+        yield from _check_sets(attestation, f"{path}.attestations[{index}].attestors")
+    yield from _check_sets(entry, f"{path}.attestors")
     if entry.get("type") == "Notary":
         yield from _check_notary(entry, f"{path}.attestors")
 
 
 def _check_notary(entry: Block, path: str) -> Iterator[Finding]:
     """Refuse attestors that Notary knows nothing of: it vouches by certificates."""
-    for one in _blocks(entry.get("attestors")):
-        for attestor in _blocks(one.get("entries")):
+    for one in items(entry, "attestors"):
+        for attestor in items(one, "entries"):
             for name, shown in (("keyless", "Keyless"), ("keys", "Keys")):
                 if attestor.get(name) is not None:
                     yield error(
@@ -43,14 +47,14 @@ def _check_notary(entry: Block, path: str) -> Iterator[Finding]:
                     )
 
 
-def _check_sets(listed: Json, path: str) -> Iterator[Finding]:
-    for index, one in enumerate(_blocks(listed)):
+def _check_sets(block: Block, path: str) -> Iterator[Finding]:
+    for index, one in enumerate(items(block, "attestors")):
         yield from _check_set(one, f"{path}[{index}]", 0)
 
 
 def _check_set(block: Block, path: str, depth: int) -> Iterator[Finding]:
     """Check a set of attestors and those that are nested in it."""
-    entries, count = _blocks(block.get("entries")), block.get("count")
+    entries, count = items(block, "entries"), block.get("count")
     if isinstance(count, int) and count > len(entries):
         yield error(path, "Invalid value: Count cannot exceed available entries")
     if not entries:
@@ -68,26 +72,12 @@ def _check_attestor(entry: Block, path: str) -> Iterator[Finding]:
     if len(given) != 1:
         text = "keys, certificates, keyless, or a nested attestor is required"
         yield error(path, f"Invalid value: {text}")
-    if (keys := given.get("keys")) is not None and not _any(keys, "publicKeys", "kms", "secret"):
-        yield error(path, "Invalid value: A public key, kms key or secret is required")
-    known = given.get("certificates")
-    if known is not None and not _any(known, "cert", "certChain"):
-        yield error(path, "Invalid value: A certificate or certificate chain is required")
+    for way, (names, text) in _NEEDED.items():
+        if way in given and not any(given[way].get(name) for name in names):
+            yield error(path, f"Invalid value: {text}")
     if (keyless := given.get("keyless")) is not None:
-        yield from _check_keyless(keyless, path)
-
-
-def _check_keyless(keyless: Block, path: str) -> Iterator[Finding]:
-    rekor = keyless.get("rekor")
-    if rekor is None and not keyless.get("roots"):
-        yield error(path, "Invalid value: Either Rekor URL or roots are required")
-    if isinstance(rekor, dict) and not rekor.get("url"):
-        yield error(path, "Invalid value: An URL is required")
-
-
-def _any(block: Block, *names: str) -> bool:
-    return any(block.get(name) for name in names)
-
-
-def _blocks(listed: Json) -> list[Block]:
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        rekor = keyless.get("rekor")
+        if rekor is None and not keyless.get("roots"):
+            yield error(path, "Invalid value: Either Rekor URL or roots are required")
+        if isinstance(rekor, dict) and not rekor.get("url"):
+            yield error(path, "Invalid value: An URL is required")

@@ -37,9 +37,27 @@ OF_POLICIES = NAMES - {"params", "authorizer"} | {"exceptions"}
 
 
 def check_expression(
-    text: object, path: str, names: Collection[str], scope: Scope | None = None
+    text: object,
+    path: str,
+    names: Collection[str],
+    scope: Scope | None = None,
+    *,
+    wanted: tuple[str, ...] = (),
+    fault: str = "",
 ) -> Iterator[Finding]:
-    """Yield what is wrong with one expression; without a `scope` the variables that it reads are left unchecked."""
+    """Yield what is wrong with one expression; without a `scope` the variables that it reads are left unchecked.
+
+    Where `wanted` types are given it has to come to one of them, or else that is a `fault`.
+    """
+    yield from _check_text(text, path, names, scope)
+    if wanted:
+        found = (scope or NO_SCOPE).output(text)
+        yield from check_output(text, path, found, *wanted, fault=fault)
+
+
+def _check_text(
+    text: object, path: str, names: Collection[str], scope: Scope | None
+) -> Iterator[Finding]:
     source = str(text or "").strip()
     if not source:
         yield error(path, "Required value: expression is empty")
@@ -107,10 +125,8 @@ def check_named(
         elif counts[name] > 1:
             yield error(f"{place}.{key}", f'Duplicate value: "{name}"')
             counts[name] = 0
-        yield from check_expression(block.get(expression), f"{place}.{expression}", names, scope)
-        if wanted:
-            output = scope.output(block.get(expression))
-            yield from check_output(block.get(expression), f"{place}.{expression}", output, *wanted)
+        at = f"{place}.{expression}"
+        yield from check_expression(block.get(expression), at, names, scope, wanted=wanted)
 
 
 def check_variables(
@@ -120,11 +136,12 @@ def check_variables(
     yield from check_named(blocks, path, names, scope)
     for index, block in enumerate(blocks):
         later = set(scope.variables[index:])
-        for name, at in sorted(_read(block.get("expression")).items()):
+        if (program := cel.readable(block.get("expression"))) is None:
+            continue
+        for name, at in sorted(read_variables(program).items()):
             if name in later:
-                source = str(block.get("expression") or "").strip()
                 text = f"undefined field '{name}'"
-                yield _failed(f"{path}[{index}].expression", source, at, text)
+                yield _failed(f"{path}[{index}].expression", program.source, at, text)
 
 
 def read_variables(program: Program) -> dict[str, int]:
@@ -138,38 +155,22 @@ def read_variables(program: Program) -> dict[str, int]:
 
 def check_scope_of_calls(text: object, path: str, *, is_namespaced: bool) -> Iterator[Finding]:
     """Yield an error for each call of a function as only policies of the other scope make it."""
-    source = str(text or "").strip()
-    try:
-        tree = cel.compile(source).tree
-    except cel.CelSyntaxError:
-        return
-    for call in misplaced_calls(tree, is_namespaced=is_namespaced):
-        fault = f"found no matching overload for '{call.name}'"
-        yield _failed(path, source, call.at, fault)
+    if (program := cel.readable(text)) is not None:
+        for call in misplaced_calls(program.tree, is_namespaced=is_namespaced):
+            fault = f"found no matching overload for '{call.name}'"
+            yield _failed(path, program.source, call.at, fault)
 
 
 def reads(text: object, name: str) -> bool:
     """Tell whether an expression that can be read says a name, be it of a value or of a library."""
-    try:
-        tree = cel.compile(str(text or "").strip()).tree
-    except cel.CelSyntaxError:
-        return False
-    return any(isinstance(node, Ident) and node.name == name for node in walk(tree))
-
-
-def _read(text: object) -> dict[str, int]:
-    try:
-        return read_variables(cel.compile(str(text or "").strip()))
-    except cel.CelSyntaxError:
-        return {}
+    nodes = walk(program.tree) if (program := cel.readable(text)) else ()
+    return any(isinstance(node, Ident) and node.name == name for node in nodes)
 
 
 def _variable(node: Node) -> str:
-    if isinstance(node, Select | Index):
-        if not (isinstance(node.operand, Ident) and node.operand.name == "variables"):
-            return ""
-        if isinstance(node, Select):
-            return "" if node.optional or node.test else node.field
-        key = node.key
-        return key.value if isinstance(key, Literal) and isinstance(key.value, str) else ""
+    match node:
+        case Select(operand=Ident(name="variables"), field=name, optional=False, test=False):
+            return name
+        case Index(operand=Ident(name="variables"), key=Literal(value=str(name))):
+            return name
     return ""

@@ -39,20 +39,13 @@ def check_configuration(text: object, path: str) -> Iterator[Finding]:
 
     What stands in `spec` of an `Object` is an `Object.spec`, and so on. Nothing that it says could ever be applied.
     """
-    if (tree := _tree(text)) is not None:
-        for name, expected in _misnamed(tree, CONFIGURATION):
+    if (program := cel.readable(text)) is not None:
+        for name, expected in _misnamed(program.tree, CONFIGURATION):
             fault = (
                 f'type mismatch: unexpected type name "{name}", expected "{expected}", which matches'
                 " field name path from root Object type"
             )
             yield invalid(path, text, fault)
-
-
-def _tree(text: object) -> Node | None:
-    try:
-        return cel.compile(str(text or "").strip()).tree
-    except cel.CelSyntaxError:
-        return None
 
 
 def _may_be(found: Type, wanted: str) -> bool:
@@ -63,10 +56,6 @@ def _may_be(found: Type, wanted: str) -> bool:
     if wanted.startswith(_LISTS):
         return name == "list" and any(types.mentions(part, types.UNKNOWN) for part in parts)
     return name == wanted != "list"
-
-
-def _branches(node: ast.Choice) -> tuple[Node, ...]:
-    return (*(body for _, body in node.cases), node.otherwise)
 
 
 def _misnamed(node: Node, expected: str) -> Iterator[tuple[str, str]]:
@@ -85,7 +74,7 @@ def _misnamed(node: Node, expected: str) -> Iterator[tuple[str, str]]:
             for _, value, _ in node.entries:
                 yield from _misnamed(value, expected)
         case ast.Choice():
-            for branch in _branches(node):
+            for branch in node.outcomes:
                 yield from _misnamed(branch, expected)
         case ast.Comprehension() if node.kind == "map":
             yield from _misnamed(node.body, expected)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from engine.lang import cel
 from engine.lang.cel import Program, types
 from engine.lang.cel.ast import Bind, Call, Comprehension, Ident, Literal, MessageLiteral, walk
-from engine.lang.cel.checker import OBJECTS, VARIABLES, Checked, Fault
+from engine.lang.cel.checker import OBJECTS, VARIABLES, Fault
 from engine.lang.cel.types import UNKNOWN, Type, list_of, map_of
 
 if TYPE_CHECKING:
@@ -106,18 +106,13 @@ class Scope:
 
     def output(self, text: object) -> Type:
         """Return the type that an expression comes to, an unknown one where it cannot be read."""
-        try:
-            return self._checked(cel.compile(str(text or "").strip())).type
-        except cel.CelSyntaxError:
-            return UNKNOWN
-
-    def _checked(self, program: Program) -> Checked:
-        return program.check(self._known)
+        program = cel.readable(text)
+        return UNKNOWN if program is None else program.check(self._known).type
 
     def faults(self, program: Program) -> Iterator[Fault]:
         """Yield what keeps an expression from being compiled; policies that generate may mix types in literals."""
         generates = self._family == "Generating"
-        for fault in self._checked(program).faults:
+        for fault in program.check(self._known).faults:
             if not (generates and fault.rule is cel.Rule.MIXED):
                 yield fault
         nodes = tuple(walk(program.tree))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from engine.fields import items
 from engine.lang import cel
 from engine.lang.cel import ast
 from engine.lang.cel.errors import place
@@ -92,28 +93,21 @@ def type_warnings(
 def rule_warnings(rule: Rule, schemas: Schemas, shape: Shape) -> Iterator[str]:
     """Yield what is wrong with the expressions of a classic rule about objects of a shape."""
     block: Block = (rule.validate or {}).get("cel") or {}
-    variables = _blocks(block.get("variables"))
-    texts = [str(one.get("expression") or "") for one in rule.cel_preconditions]
-    for one in _blocks(block.get("expressions")):
-        texts += [str(one.get(name) or "") for name in ("expression", "messageExpression")]
-    texts += [
-        str(one.get("valueExpression") or "") for one in _blocks(block.get("auditAnnotations"))
-    ]
-    yield from type_warnings(filter(None, texts), variables, schemas, shape)
+    as_policy = {
+        **block,
+        "matchConditions": list(rule.cel_preconditions),
+        "validations": block.get("expressions"),
+    }
+    yield from policy_warnings(as_policy, schemas, shape)
 
 
 def policy_warnings(spec: Block, schemas: Schemas, shape: Shape) -> Iterator[str]:
     """Yield what is wrong with the expressions of a policy written in CEL about objects of a shape."""
     texts: list[str] = []
     for part, names in _PARTS.items():
-        for one in _blocks(spec.get(part)):
+        for one in items(spec, part):
             texts += [str(one.get(name) or "") for name in names]
-    variables = _blocks(spec.get("variables"))
-    yield from type_warnings(filter(None, texts), variables, schemas, shape)
-
-
-def _blocks(listed: object) -> list[Block]:
-    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    yield from type_warnings(filter(None, texts), items(spec, "variables"), schemas, shape)
 
 
 class _Check:
@@ -126,12 +120,11 @@ class _Check:
 
     def of_text(self, text: object, scope: Scope) -> Shape:
         """Return the shape of an expression's value; one that does not compile is refused elsewhere."""
-        self._source = str(text or "").strip()
-        try:
-            tree = cel.compile(self._source).tree
-        except cel.CelSyntaxError:
+        program = cel.readable(text)
+        if program is None:
             return None
-        return self._of(tree, scope)
+        self._source = program.source
+        return self._of(program.tree, scope)
 
     def _of(self, node: ast.Node, scope: Scope) -> Shape:
         visit = _VISITS.get(type(node))

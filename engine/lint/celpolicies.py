@@ -12,7 +12,15 @@ from engine.cleanup import ttl
 from engine.generate.placeholders import sources_of
 from engine.lang import rfc3339
 from engine.match import key_error
-from engine.model.kinds import BY_NAME, CEL_KINDS, KUBERNETES, NAMESPACED, is_enabled, mode_of
+from engine.model.kinds import (
+    BY_NAME,
+    CEL_KINDS,
+    KUBERNETES,
+    NAMESPACED,
+    is_enabled,
+    mode_of,
+    rules_of,
+)
 
 from .cel_expressions import (
     NAMES,
@@ -23,9 +31,9 @@ from .cel_expressions import (
     check_variables,
     reads,
 )
-from .cel_outputs import CONFIGURATION, DYNAMIC, PATCHES, check_configuration, check_output
+from .cel_outputs import CONFIGURATION, DYNAMIC, PATCHES, check_configuration
 from .cel_scopes import Scope, scope_of
-from .findings import Finding, error, invalid, warning
+from .findings import Finding, error, gathered, invalid, warning
 from .matching import check_requirements
 
 if TYPE_CHECKING:
@@ -43,31 +51,21 @@ _VERDICTS = ("kyverno.Verdict", "null", DYNAMIC)
 """The types of what judges requests."""
 
 _MUTATING = ("MutatingPolicy", "NamespacedMutatingPolicy")
-_OUTPUTS = {"applyConfiguration": CONFIGURATION, "jsonPatch": PATCHES}
+_MUTATIONS = {
+    "ApplyConfiguration": ("applyConfiguration", CONFIGURATION),
+    "JSONPatch": ("jsonPatch", PATCHES),
+}
+"""For each type of patch the field that says its expression, and what that comes to."""
 _TEXTS = ("expression", "messageExpression", "valueExpression")
 _CALLING = (
     "matchConditions", "variables", "conditions", "images", "matchImageReferences", "validations",
     "mutations", "generate", "auditAnnotations",
 )  # fmt: skip
-_EXPRESSIONS = {"ApplyConfiguration": "applyConfiguration", "JSONPatch": "jsonPatch"}
 
 
-def lint_cel_policy(policy: Policy) -> tuple[Finding, ...]:
+@gathered
+def lint_cel_policy(policy: Policy) -> Iterator[Finding]:
     """Return everything that is wrong or doubtful about a policy written in CEL, of Kyverno or of Kubernetes."""
-    return tuple(_findings(policy))
-
-
-def lint_cel_exception(exc: CelException) -> tuple[Finding, ...]:
-    """Return everything that is wrong or doubtful about an exception of policies.kyverno.io."""
-    return tuple(_exception_findings(exc))
-
-
-def lint_binding(binding: Binding) -> tuple[Finding, ...]:
-    """Return everything that is wrong or doubtful about the binding of a native policy."""
-    return tuple(_binding_findings(binding))
-
-
-def _findings(policy: Policy) -> Iterator[Finding]:
     spec = policy.raw["spec"]
     is_ours = policy.kind in _KINDS
     names = OF_POLICIES if is_ours else NAMES
@@ -126,11 +124,9 @@ def _check_targets(spec: Block, names: Collection[str], scope: Scope) -> Iterato
     at = "spec.targetMatchConditions"
     yield from check_named(conditions, at, names, scope, wanted=("bool",))
     if expression := (spec.get("targetMatchConstraints") or {}).get("expression"):
-        path = "spec.targetMatchConstraints.expression"
-        yield from check_expression(expression, path, names, scope)
+        at, wanted = "spec.targetMatchConstraints.expression", ("map", DYNAMIC)
         fault = "output type must be a map"
-        found = scope.output(expression)
-        yield from check_output(expression, path, found, "map", DYNAMIC, fault=fault)
+        yield from check_expression(expression, at, names, scope, wanted=wanted, fault=fault)
 
 
 def _check_names(conditions: Sequence[Block]) -> Iterator[Finding]:
@@ -152,18 +148,15 @@ def check_concern(spec: Block) -> Iterator[Finding]:
 
 def check_constraints(spec: Block, *, is_native: bool) -> Iterator[Finding]:
     """Refuse a policy about requests that concerns nothing; of its parts, the API server demands those of a native one."""
-    rules = (spec.get("matchConstraints") or {}).get("resourceRules") or ()
     if mode_of(spec) == KUBERNETES:
         yield from check_concern(spec)
-    for index, rule in enumerate(rules):
+    for index, rule in enumerate(rules_of(spec)):
         for name in ("apiGroups", "apiVersions", "operations", "resources"):
             if not rule.get(name):
                 path = f"spec.matchConstraints.resourceRules[{index}].{name}"
-                yield error(path, "Required value") if is_native else warning(path, _unset(name))
-
-
-def _unset(name: str) -> str:
-    return "nothing is named, so nothing matches" if name == "resources" else "unset means all"
+                means_none = name == "resources"
+                text = "nothing is named, so nothing matches" if means_none else "unset means all"
+                yield error(path, "Required value") if is_native else warning(path, text)
 
 
 def _check_work(policy: Policy, spec: Block) -> Iterator[Finding]:
@@ -182,14 +175,11 @@ def check_validations(spec: Block, names: Collection[str], scope: Scope) -> Iter
     wanted = _VERDICTS if mode_of(spec) in ("HTTP", "Envoy") else ("bool",)
     for index, block in enumerate(spec.get("validations") or ()):
         path = f"spec.validations[{index}]"
-        yield from check_expression(block.get("expression"), f"{path}.expression", names, scope)
-        found = scope.output(block.get("expression"))
-        yield from check_output(block.get("expression"), f"{path}.expression", found, *wanted)
-        if block.get("messageExpression"):
-            place = f"{path}.messageExpression"
-            told = scope.output(block["messageExpression"])
-            yield from check_output(block["messageExpression"], place, told, "string", DYNAMIC)
-            yield from check_expression(block["messageExpression"], place, names, scope)
+        at = f"{path}.expression"
+        yield from check_expression(block.get("expression"), at, names, scope, wanted=wanted)
+        if told := block.get("messageExpression"):
+            at = f"{path}.messageExpression"
+            yield from check_expression(told, at, names, scope, wanted=("string", DYNAMIC))
         if "\n" in str(block.get("message") or "").strip():
             yield invalid(
                 f"{path}.message", block["message"], "message must not contain line breaks"
@@ -198,11 +188,10 @@ def check_validations(spec: Block, names: Collection[str], scope: Scope) -> Iter
 
 def _check_mutations(spec: Block, names: Collection[str], scope: Scope) -> Iterator[Finding]:
     for index, block in enumerate(spec.get("mutations") or ()):
-        field = _EXPRESSIONS[str(block.get("patchType"))]
+        field, output = _MUTATIONS[str(block.get("patchType"))]
         path = f"spec.mutations[{index}].{field}.expression"
         text = (block.get(field) or {}).get("expression")
-        yield from check_expression(text, path, names, scope)
-        yield from check_output(text, path, scope.output(text), _OUTPUTS[field], DYNAMIC)
+        yield from check_expression(text, path, names, scope, wanted=(output, DYNAMIC))
         if field == "applyConfiguration":
             yield from check_configuration(text, path)
 
@@ -216,12 +205,9 @@ def _check_generation(spec: Block, names: Collection[str], scope: Scope) -> Iter
         if bool(block.get("expression")) is ("template" in block):
             yield error(path, "Invalid value: exactly one of expression or template must be set")
             continue
-        if block.get("expression"):
-            place = f"{path}.expression"
-            yield from check_expression(block["expression"], place, names, scope)
-            yield from check_output(
-                block["expression"], place, scope.output(block["expression"]), "bool"
-            )
+        if text := block.get("expression"):
+            at = f"{path}.expression"
+            yield from check_expression(text, at, names, scope, wanted=("bool",))
         for source in sources_of(block.get("template") or {}):
             yield from check_expression(source, f"{path}.template", names, scope)
 
@@ -270,7 +256,9 @@ def check_actions(spec: Block) -> Iterator[Finding]:
         yield invalid("spec.webhookConfiguration.timeoutSeconds", seconds, text)
 
 
-def _exception_findings(exc: CelException) -> Iterator[Finding]:
+@gathered
+def lint_cel_exception(exc: CelException) -> Iterator[Finding]:
+    """Return everything that is wrong or doubtful about an exception of policies.kyverno.io."""
     if not exc.references:
         yield error("spec.policyRefs", "Required value: must specify at least one policy ref")
     for index, (name, kind) in enumerate(exc.references):
@@ -285,13 +273,11 @@ def _exception_findings(exc: CelException) -> Iterator[Finding]:
             yield error(f"{path}.kind", f'Unsupported value: "{kind}": supported values: {known}')
         elif not row.is_evaluated:
             yield warning(f"{path}.kind", f"policies of kind {kind} are not enforced here")
-    yield from check_named(exc.match_conditions, "spec.matchConditions", NAMES, _scope_of(exc))
+    # it reads no variables; its expressions are compiled as those of the policies that it names
+    is_of_generating = all("Generating" in kind for _, kind in exc.references)
+    scope = Scope("Generating" if is_of_generating else "")
+    yield from check_named(exc.match_conditions, "spec.matchConditions", NAMES, scope)
     yield from _check_end(exc)
-
-
-def _scope_of(exc: CelException) -> Scope:
-    """Return what an exception reads: no variables. Its expressions are compiled as those of the policies that it names."""
-    return Scope("Generating" if all("Generating" in kind for _, kind in exc.references) else "")
 
 
 def _check_end(exc: CelException) -> Iterator[Finding]:
@@ -308,7 +294,9 @@ def _check_end(exc: CelException) -> Iterator[Finding]:
         yield warning(f"metadata.labels.{vocabulary.TTL_LABEL}", said)
 
 
-def _binding_findings(binding: Binding) -> Iterator[Finding]:
+@gathered
+def lint_binding(binding: Binding) -> Iterator[Finding]:
+    """Return everything that is wrong or doubtful about the binding of a native policy."""
     if not binding.policy_name:
         yield error("spec.policyName", "Required value: a binding names a policy")
     if binding.kind.startswith("Validating") and not binding.actions:

@@ -14,9 +14,9 @@ from engine.match import parse_kind
 from engine.podsecurity.exclusions import exclusion_faults
 from engine.reach import Effect, Target, out_of_reach
 
-from .conditions import OPERATORS, check_conditions
+from .conditions import check_conditions
 from .context import check_context
-from .findings import Finding, error, invalid, warning
+from .findings import Finding, error, gathered, invalid, warning
 from .matching import check_block, check_no_users, check_presence, check_scope, entries, user_fields
 
 if TYPE_CHECKING:
@@ -25,12 +25,9 @@ if TYPE_CHECKING:
     from engine.model import CleanupPolicy, PolicyException
 
 
-def lint_cleanup(policy: CleanupPolicy) -> tuple[Finding, ...]:
+@gathered
+def lint_cleanup(policy: CleanupPolicy) -> Iterator[Finding]:
     """Return everything that is wrong or doubtful about a cleanup policy."""
-    return tuple(_findings(policy))
-
-
-def _findings(policy: CleanupPolicy) -> Iterator[Finding]:
     try:
         parse_schedule(policy.schedule)
     except EngineError as problem:
@@ -49,7 +46,7 @@ def _findings(policy: CleanupPolicy) -> Iterator[Finding]:
         own_namespace=policy.namespace,
         forbidden=("configMap", "imageRegistry"),
     )
-    yield from check_conditions(policy.conditions, "spec.conditions", allowed=OPERATORS)
+    yield from check_conditions(policy.conditions, "spec.conditions")
 
 
 def _check_reach(policy: CleanupPolicy) -> Iterator[Finding]:
@@ -63,15 +60,9 @@ def _check_reach(policy: CleanupPolicy) -> Iterator[Finding]:
                 yield error(f"{entry.path}.kinds", f"Forbidden: {reason}")
 
 
-_OLD_VERSION = "kyverno.io/v2alpha1"
-
-
-def lint_exception(exc: PolicyException) -> tuple[Finding, ...]:
+@gathered
+def lint_exception(exc: PolicyException) -> Iterator[Finding]:
     """Return everything that is wrong or doubtful about an exception."""
-    return tuple(_exception_findings(exc))
-
-
-def _exception_findings(exc: PolicyException) -> Iterator[Finding]:
     if not exc.references:
         yield error("spec.exceptions", "Required value: an exception names policies and rules")
     for index, reference in enumerate(exc.references):
@@ -82,7 +73,7 @@ def _exception_findings(exc: PolicyException) -> Iterator[Finding]:
         yield warning("spec.match", "an empty match covers nothing; give one of `any`, `all`")
     yield from check_block(exc.match, "spec.match")
     yield from _check_users(exc)
-    yield from check_conditions(exc.conditions, "spec.conditions", allowed=OPERATORS)
+    yield from check_conditions(exc.conditions, "spec.conditions")
     for fault in exclusion_faults(exc.pod_security, "spec.podSecurity"):
         place, _, text = fault.partition(": ")
         yield error(place, text)
@@ -93,7 +84,7 @@ def _check_users(exc: PolicyException) -> Iterator[Finding]:
     """Refuse user filters in exceptions for background scans; v2alpha1 knew no such rule and is only warned of."""
     if not exc.background:
         return
-    if exc.api_version != _OLD_VERSION:
+    if exc.api_version != "kyverno.io/v2alpha1":
         yield from check_no_users(exc.match, "spec.match")
     elif user_fields(exc.match, "spec.match"):
         text = "background scans know no requester, so the exception counts at admission only"

@@ -4,43 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from engine.lang.operators import OPERATORS
+
 from .findings import Finding, error, sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from engine.model import Json
 
 DEPRECATED = {"In": "AnyIn or AllIn", "NotIn": "AnyNotIn or AllNotIn"}
 """Operators that policies should not use any more, and what they should use."""
 
-OPERATORS = (
-    "Equal",
-    "Equals",
-    "NotEqual",
-    "NotEquals",
-    *DEPRECATED,
-    "AnyIn",
-    "AllIn",
-    "AnyNotIn",
-    "AllNotIn",
-    "GreaterThan",
-    "GreaterThanOrEquals",
-    "LessThan",
-    "LessThanOrEquals",
-    "DurationGreaterThan",
-    "DurationGreaterThanOrEquals",
-    "DurationLessThan",
-    "DurationLessThanOrEquals",
-)
-"""The spellings that policies may use (rows A-95 to A-98)."""
-
 _REQUESTED = ("CREATE", "UPDATE", "DELETE", "CONNECT")
 _OPERATION = "{{request.operation}}"
 _MISSING = "entered value of `key`, `value` or `operator` is missing or misspelled"
 
 
-def check_conditions(conditions: Json, path: str, *, allowed: tuple[str, ...]) -> Iterator[Finding]:
+def check_conditions(
+    conditions: Json, path: str, *, allowed: Sequence[str] = OPERATORS
+) -> Iterator[Finding]:
     """Yield what is wrong with an any/all block or a flat list; `allowed` are the operators of the API version."""
     if isinstance(conditions, list):
         yield from _check_list(conditions, path, allowed)
@@ -52,7 +35,7 @@ def check_conditions(conditions: Json, path: str, *, allowed: tuple[str, ...]) -
                 yield from _check_list(listed, f"{path}.{name}", allowed)
 
 
-def _check_list(listed: list[Json], path: str, allowed: tuple[str, ...]) -> Iterator[Finding]:
+def _check_list(listed: list[Json], path: str, allowed: Sequence[str]) -> Iterator[Finding]:
     for index, condition in enumerate(listed):
         at = f"{path}[{index}]"
         given = condition if isinstance(condition, dict) else {}

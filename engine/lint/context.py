@@ -9,7 +9,7 @@ from engine.lang.lazy_regex import regex
 from engine.reach import Effect, Target, out_of_reach
 from engine.requestinfo import request_info_of_template
 
-from .findings import Finding, error, warning
+from .findings import Finding, error, gathered, warning
 from .spelling import misspelt_in_jmespath
 
 if TYPE_CHECKING:
@@ -55,12 +55,9 @@ def check_context(
             yield from _check_namespace(entry, at, own_namespace)
 
 
-def lint_entry(spec: Block) -> tuple[Finding, ...]:
+@gathered
+def lint_entry(spec: Block) -> Iterator[Finding]:
     """Return what is wrong with the spec of a GlobalContextEntry (row A-58)."""
-    return tuple(_check_entry(spec))
-
-
-def _check_entry(spec: Block) -> Iterator[Finding]:
     resource, call = spec.get("kubernetesResource"), spec.get("apiCall")
     if (resource is None) == (call is None):
         text = "Forbidden: An External API Call entry should either have Kubernetes Resource or API Call"

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.cleanup.schedule import parse_schedule
 from engine.errors import EngineError
+from engine.model.kinds import rules_of
 from engine.model.resources import CLUSTER_SCOPED, resource_of
 from engine.reach import Effect, Target, out_of_reach
 from engine.vocabulary import PROPAGATIONS
@@ -13,30 +14,22 @@ from engine.vocabulary import PROPAGATIONS
 from .cel_expressions import OF_POLICIES, check_named, check_variables
 from .cel_scopes import scope_of
 from .celpolicies import check_calls_out, check_concern
-from .findings import Finding, error, invalid, warning
+from .findings import Finding, error, gathered, invalid, warning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from engine.model import Block, Policy
 
-_ANY = "*"
-_BAD_SCHEDULE = "schedule spec in the deletingPolicy is not in proper cron format: "
 
-
-def lint_deleting(policy: Policy) -> tuple[Finding, ...]:
+@gathered
+def lint_deleting(policy: Policy) -> Iterator[Finding]:
     """Return everything that is wrong or doubtful about a deleting policy."""
-    return tuple(_findings(policy))
-
-
-def _findings(policy: Policy) -> Iterator[Finding]:
     spec = policy.raw["spec"]
-    names = OF_POLICIES
-    scope = scope_of(policy.kind, spec)
+    names, scope = OF_POLICIES, scope_of(policy.kind, spec)
     yield from _check_schedule(str(spec.get("schedule") or ""))
-    rules = (spec.get("matchConstraints") or {}).get("resourceRules") or ()
     yield from check_concern(spec)
-    for index, rule in enumerate(rules):
+    for index, rule in enumerate(rules_of(spec)):
         yield from _check_rule(policy, rule, f"spec.matchConstraints.resourceRules[{index}]")
     yield from check_variables(spec.get("variables") or (), "spec.variables", names, scope)
     conditions = spec.get("conditions") or ()
@@ -56,17 +49,19 @@ def _check_schedule(schedule: str) -> Iterator[Finding]:
     try:
         parse_schedule(schedule)
     except EngineError as problem:
-        yield invalid("spec.schedule", schedule, f"{_BAD_SCHEDULE}{problem.message}")
+        text = (
+            f"schedule spec in the deletingPolicy is not in proper cron format: {problem.message}"
+        )
+        yield invalid("spec.schedule", schedule, text)
 
 
 def _check_rule(policy: Policy, rule: Block, path: str) -> Iterator[Finding]:
     """Refuse what is out of a policy's reach, and doubt what names no kind: nothing is deleted by a wildcard."""
     groups, resources = rule.get("apiGroups") or (), rule.get("resources") or ()
     for name in ("apiGroups", "apiVersions", "resources"):
-        if not rule.get(name) or _ANY in rule[name]:
-            yield warning(
-                f"{path}.{name}", "a deleting policy names what it deletes: nothing matches"
-            )
+        if not rule.get(name) or "*" in rule[name]:
+            text = "a deleting policy names what it deletes: nothing matches"
+            yield warning(f"{path}.{name}", text)
     for text in resources:
         if "/" in str(text):
             yield warning(f"{path}.resources", f"`{text}` is no object that can be deleted")

@@ -6,11 +6,16 @@ Messages are Kyverno's where its text is known.
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import wraps
+from typing import TYPE_CHECKING, Literal, ParamSpec
 
 from engine.record import record
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 Severity = Literal["error", "warning"]
+P = ParamSpec("P")
 
 
 @record
@@ -31,6 +36,16 @@ class Finding:
         return (
             f"{self.path}: {self.message}" if self.path and not self.is_sentence else self.message
         )
+
+
+def gathered(check: Callable[P, Iterator[Finding]]) -> Callable[P, tuple[Finding, ...]]:
+    """Have a check return everything that it yields."""
+
+    @wraps(check)
+    def lint(*args: P.args, **kwargs: P.kwargs) -> tuple[Finding, ...]:
+        return tuple(check(*args, **kwargs))
+
+    return lint
 
 
 def error(path: str, message: str, advice: str = "", fix: tuple[str, str] | None = None) -> Finding:

@@ -8,9 +8,9 @@ from engine.model.kinds import KUBERNETES, mode_of
 
 from . import celpolicies
 from .cel_expressions import check_expression, check_named, check_variables
-from .cel_outputs import DYNAMIC, check_output
-from .cel_scopes import NO_SCOPE, Scope, scope_of
-from .findings import Finding, error, warning
+from .cel_outputs import DYNAMIC
+from .cel_scopes import Scope, scope_of
+from .findings import Finding, error, gathered, warning
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -30,12 +30,9 @@ _UNREAD = {
 }  # fmt: skip
 
 
-def lint_image_policy(policy: Policy) -> tuple[Finding, ...]:
+@gathered
+def lint_image_policy(policy: Policy) -> Iterator[Finding]:
     """Return everything that is wrong or doubtful about an ImageValidatingPolicy of either scope."""
-    return (*_findings(policy), *celpolicies.check_calls_out(policy))
-
-
-def _findings(policy: Policy) -> Iterator[Finding]:
     spec = policy.raw["spec"]
     plain = _OF_REQUESTS if mode_of(spec) == KUBERNETES else frozenset({"object"})
     names = plain | _OF_IMAGES
@@ -49,9 +46,7 @@ def _findings(policy: Policy) -> Iterator[Finding]:
     for index, block in enumerate(spec.get("matchImageReferences") or ()):
         if block.get("expression"):
             path = f"spec.matchImageReferences[{index}].expression"
-            yield from check_expression(block["expression"], path, ("ref",))
-            found = NO_SCOPE.output(block["expression"])
-            yield from check_output(block["expression"], path, found, "bool")
+            yield from check_expression(block["expression"], path, ("ref",), wanted=("bool",))
     yield from _check_attestors(spec, plain, scope)
     if not spec.get("validations"):
         text = "Required value: validations must contain at least one item"
@@ -62,6 +57,7 @@ def _findings(policy: Policy) -> Iterator[Finding]:
         key="key", expression="valueExpression", wanted=celpolicies.ANNOTATIONS,
     )  # fmt: skip
     yield from celpolicies.check_actions(spec)
+    yield from celpolicies.check_calls_out(policy)
 
 
 def _check_attestors(spec: Block, names: Collection[str], scope: Scope) -> Iterator[Finding]:

@@ -8,10 +8,11 @@ from engine.errors import EngineError
 from engine.lang import jmes, yaml
 from engine.lang.gotext import compact_json
 from engine.lang.lazy_regex import regex
+from engine.lang.operators import OPERATORS
 from engine.reach import Effect, Target, out_of_reach
 
 from .attestors import check_images
-from .conditions import check_conditions
+from .conditions import DEPRECATED, check_conditions
 from .context import check_context
 from .findings import Finding, error, warning
 
@@ -31,7 +32,6 @@ _VALIDATE_WAYS = (
     "cel",
     "assert",
 )
-_EACH_VALIDATE_WAYS = ("pattern", "anyPattern", "deny", "foreach")
 _MUTATE_WAYS = ("patchStrategicMerge", "patchesJson6902", "foreach")
 _GENERATE_WAYS = ("data", "clone", "cloneList", "foreach")
 _DEEPEST = 10
@@ -40,11 +40,13 @@ _DEEPEST = 10
 class RuleCheck:
     """Checks the operation of one rule; holds what all parts of it need to know."""
 
-    def __init__(self, rule: Rule, path: str, policy: Policy, operators: tuple[str, ...]) -> None:
+    def __init__(self, rule: Rule, path: str, policy: Policy) -> None:
         self.rule = rule
         self.path = path
         self.policy = policy
-        self.operators = operators
+        # v2beta1 has no `In` and `NotIn` (row A-03)
+        is_new = policy.api_version.endswith("/v2beta1")
+        self.operators = [one for one in OPERATORS if not (is_new and one in DEPRECATED)]
 
     def findings(self) -> Iterator[Finding]:
         """Yield what is wrong with the rule's operation, its preconditions and its context."""
@@ -100,7 +102,7 @@ class RuleCheck:
                 place, _, text = fault.partition(": ")
                 yield error(place, text)
         for index, entry in enumerate(block.get("foreach") or ()):
-            yield from self._check_each(entry, f"{path}.foreach[{index}]", _EACH_VALIDATE_WAYS)
+            yield from self._check_each(entry, f"{path}.foreach[{index}]", _VALIDATE_WAYS[:4])
 
     def _check_patterns(self, block: Block, path: str) -> Iterator[Finding]:
         if block.get("pattern") is not None:

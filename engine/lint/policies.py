@@ -14,8 +14,7 @@ from engine.autogen import ANNOTATION
 from engine.lang import wildcard
 from engine.lang.lazy_regex import regex
 
-from .conditions import DEPRECATED, OPERATORS
-from .findings import Finding, error, invalid, warning
+from .findings import Finding, error, gathered, invalid, warning
 from .matching import check_matching
 from .operations import RuleCheck
 from .variables import check_variables, texts
@@ -38,12 +37,9 @@ _DEPRECATED_FIELDS = {
 }
 
 
-def lint_policy(policy: Policy) -> tuple[Finding, ...]:
+@gathered
+def lint_policy(policy: Policy) -> Iterator[Finding]:
     """Return everything that is wrong or doubtful about a policy, in the order of its parts."""
-    return tuple(_findings(policy))
-
-
-def _findings(policy: Policy) -> Iterator[Finding]:
     yield from _check_metadata(policy)
     yield from _check_spec(policy)
     yield from _check_names(policy)
@@ -53,17 +49,10 @@ def _findings(policy: Policy) -> Iterator[Finding]:
 
 def _check_rule(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
     yield from check_matching(rule, path, policy)
-    yield from RuleCheck(rule, path, policy, _operators(policy)).findings()
+    yield from RuleCheck(rule, path, policy).findings()
     yield from check_variables(rule, path, policy)
     yield from check_references(rule, path)
     yield from _check_actions(rule, path)
-
-
-def _operators(policy: Policy) -> tuple[str, ...]:
-    """Return the operators of the policy's version; v2beta1 has no `In` and `NotIn` (row A-03)."""
-    if policy.api_version.endswith("/v2beta1"):
-        return tuple(name for name in OPERATORS if name not in DEPRECATED)
-    return OPERATORS
 
 
 def _check_metadata(policy: Policy) -> Iterator[Finding]:

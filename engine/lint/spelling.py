@@ -94,18 +94,18 @@ def _fault(path: tuple[str, ...]) -> Misspelling | None:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the known name that a person most likely meant, empty where none is close; a name in another case is closest."""
-    by_lower = {one.lower(): one for one in sorted(known) if _is_as_long(one, name)}
+    # words that differ much in length are not close
+    by_lower = {
+        one.lower(): one
+        for one in sorted(known)
+        if 2 * min(len(one), len(name)) >= _CLOSE * (len(one) + len(name))
+    }
     if not by_lower:
         return ""
     from difflib import get_close_matches  # here: nothing is misspelt in most policies
 
     found = get_close_matches(name.lower(), by_lower, 1, _CLOSE)
     return by_lower[found[0]] if found else ""
-
-
-def _is_as_long(one: str, other: str) -> bool:
-    """Whether two words are not too different in length to be close."""
-    return 2 * min(len(one), len(other)) >= _CLOSE * (len(one) + len(other))
 
 
 def _paths_of_tree(tree: Tree) -> Iterator[tuple[str, ...]]:

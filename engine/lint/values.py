@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import LimitError
+from engine.fields import items
 from engine.lang import jmes
 from engine.lang.variables.braces import Braces, Items, cut
 from engine.lang.variables.splicing import unquoted
@@ -96,8 +97,7 @@ def _looked_up(rule: Json) -> frozenset[str]:
 
 def _entries(node: Json) -> Iterator[dict[str, Any]]:
     if isinstance(node, dict):
-        listed = node.get("context")
-        yield from (one for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict))  # fmt: skip
+        yield from items(node, "context")
         for item in node.values():
             yield from _entries(item)
     elif isinstance(node, list):

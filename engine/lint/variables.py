@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from engine.fields import items
 from engine.lang import jmes, wildcard
 from engine.lang.lazy_regex import regex
 from engine.lang.variables import template
@@ -17,7 +18,7 @@ from engine.record import record
 
 from .findings import Finding, error, warning
 from .matching import background_text
-from .spelling import Misspelling, misspelt_in_jmespath, nearest
+from .spelling import misspelt_in_jmespath, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,8 +63,9 @@ def check_variables(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
             advice = f"did you mean `{fix[1]}`?" if fix else ""
             yield error(f"{path}{_dotted(found.path)}", text, advice, fix)
         else:
-            for one in _misspelt(found.text):
-                yield warning(f"{path}{_dotted(found.path)}", one.message, one.fix)
+            for variable in template.variables_in(found.text):
+                for one in misspelt_in_jmespath(template.expression_of(variable)):
+                    yield warning(f"{path}{_dotted(found.path)}", one.message, one.fix)
 
 
 class _Allowed:
@@ -97,12 +99,6 @@ class _Allowed:
                 near = nearest(name[0], self._names)
                 return (name[0], near) if near else None
         return None
-
-
-def _misspelt(text: str) -> Iterator[Misspelling]:
-    """Yield what is misspelt in the innermost variables of a text that can be read."""
-    for variable in template.variables_in(text):
-        yield from misspelt_in_jmespath(template.expression_of(variable))
 
 
 def _check_targets(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
@@ -167,10 +163,9 @@ def _check_fixed_sections(rule: Rule, path: str) -> Iterator[Finding]:
             yield error(f"{path}.{name}", text)
     for index, entry in enumerate(rule.verify_images):
         if any("{{" in found.text for found in texts(entry.get("imageReferences"))):
-            text = (
-                f'{_PREFIX}rule "{rule.name}" should not have variables in imageReferences section'
-            )
-            yield error(f"{path}.verifyImages[{index}].imageReferences", text)
+            name = "imageReferences"
+            text = f'{_PREFIX}rule "{rule.name}" should not have variables in {name} section'
+            yield error(f"{path}.verifyImages[{index}].{name}", text)
 
 
 def _check_background(rule: Rule, path: str) -> Iterator[Finding]:
@@ -231,12 +226,6 @@ def context_names(value: Json) -> list[str]:
         if isinstance(node, list):
             stack.extend((item, depth + 1) for item in node)
         elif isinstance(node, dict):
-            listed = node.get("context")
-            entries = listed if isinstance(listed, list) else ()
-            found += [
-                str(entry["name"])
-                for entry in entries
-                if isinstance(entry, dict) and "name" in entry
-            ]
+            found += [str(entry["name"]) for entry in items(node, "context") if "name" in entry]
             stack.extend((item, depth + 1) for item in node.values())
     return found
