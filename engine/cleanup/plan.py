@@ -38,9 +38,6 @@ if TYPE_CHECKING:
     """Says why an object stays, nothing when it goes; raises EvaluationError, and LookupNeeded for what it lacks."""
     Bounds = Callable[[Callable[[], str]], str]
 
-_TOO_DEEP: Final = "the conditions or the object are nested too deeply"
-FILTERED: Final = "left out by the resource filters of the configuration"
-
 _NO_LABELS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType({})
 
 
@@ -141,7 +138,8 @@ def plan(
             try:
                 kept = (yield from until_answered(ask, known)).value
             except (EngineError, RecursionError) as problem:
-                error = problem if isinstance(problem, EngineError) else LimitError(_TOO_DEEP)
+                too_deep = LimitError("the conditions or the object are nested too deeply")
+                error = problem if isinstance(problem, EngineError) else too_deep
                 reason = f"the conditions could not be checked: {error.message}"
                 decisions.append(Decision(obj, goes=False, reason=reason, error=error))
                 continue
@@ -192,7 +190,7 @@ def _kept(
     if metadata.get("deletionTimestamp"):
         return "already being deleted"
     if is_filtered(obj):
-        return FILTERED
+        return "left out by the resource filters of the configuration"
     held = hold_on_object(obj, now)
     return held.reason if held is not None else ""
 
@@ -245,8 +243,6 @@ def _exact(resources: Mapping[str, Any]) -> tuple[str, ...]:
 
 # Conditions of cleanup policies, with their context, about one target (row C-01).
 
-NOT_MET = "the conditions do not hold"
-
 
 def compile_target_conditions(policy: CleanupPolicy) -> Conditions | None:
     """Compile the conditions of a classic policy; None where it has none. Raises PolicyError."""
@@ -262,6 +258,6 @@ def compile_target_conditions(policy: CleanupPolicy) -> Conditions | None:
             rereads=inputs.resolve_values,
         )
         load_context(entries, scope, inputs)
-        return "" if conditions(scope, None).holds else NOT_MET
+        return "" if conditions(scope, None).holds else "the conditions do not hold"
 
     return why_kept

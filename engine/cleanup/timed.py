@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
     from engine.evaluate.cel.exceptions import CompiledCelException
 
-_NONE: tuple[CompiledCelException, ...] = ()
 
-
-def read_timed(document: Object, exceptions: Sequence[CompiledCelException] = _NONE) -> Cleanup:
+def read_timed(document: Object, exceptions: Sequence[CompiledCelException] = ()) -> Cleanup:
     """Return the policy that a document of a server is, with the exceptions of its group; raises PolicyError."""
     if not is_deleting(document):
         return compile_cleanup(parse_cleanup_policy(document, strict=False))
@@ -33,13 +31,14 @@ def is_deleting(document: Object) -> bool:
     return str(document.get("apiVersion")).startswith(f"{CEL_GROUP}/")
 
 
-def compile_deletion(policy: Policy, exceptions: Sequence[CompiledCelException] = _NONE) -> Cleanup:
+def compile_deletion(policy: Policy, exceptions: Sequence[CompiledCelException] = ()) -> Cleanup:
     """Compile a DeletingPolicy (rows DP-01 to DP-03); raises PolicyError for a schedule or expression that cannot work."""
     from engine.evaluate.cel.deleting import prepare_deletion
 
     deletion = prepare_deletion(policy, exceptions)
     spec, status = policy.raw["spec"], policy.raw.get("status") or {}
-    parse_schedule(str(spec.get("schedule") or ""))
+    schedule = str(spec.get("schedule") or "")
+    parse_schedule(schedule)
 
     def selects(review: Review) -> bool | None:
         return deletion.constraints.applies(review) or None
@@ -48,7 +47,7 @@ def compile_deletion(policy: Policy, exceptions: Sequence[CompiledCelException] 
         kind=policy.kind,
         name=policy.name,
         namespace=policy.namespace,
-        schedule=str(spec.get("schedule") or ""),
+        schedule=schedule,
         conditions=spec.get("conditions"),
         propagation=str(spec.get("deletionPropagationPolicy") or ""),
         labels=policy.labels,

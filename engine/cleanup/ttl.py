@@ -96,7 +96,7 @@ def parse(value: str) -> tuple[int, datetime | None]:
     """Read a label's value: nanoseconds after creation and None, or 0 and an instant.
 
     Lengths are Go's durations and lists of amounts with units up to weeks, spelled out or not (`1d12h`, `3days`); instants
-    are `2006-01-02T150405Z` and `2006-01-02`. Raises EvaluationError with upstream's warning.
+    are `2006-01-02T150405Z` and `2006-01-02`. Raises EvaluationError with upstream's warning, Go's reason in parentheses.
     """
     length = _length(value)
     if length is not None:
@@ -104,7 +104,10 @@ def parse(value: str) -> tuple[int, datetime | None]:
     instant = _instant(value)
     if instant is not None:
         return 0, instant
-    raise EvaluationError(warning_text(value))
+    raise EvaluationError(
+        "cleanup.kyverno.io/ttl label value cannot be parsed as any recognizable format "
+        f"({_why_no_date(value)})"
+    )
 
 
 def warning(obj: Object) -> str | None:
@@ -117,14 +120,6 @@ def warning(obj: Object) -> str | None:
     except EvaluationError as error:
         return error.message
     return None
-
-
-def warning_text(value: str) -> str:
-    """Return upstream's warning about a value that cannot be read, with Go's reason in parentheses."""
-    return (
-        "cleanup.kyverno.io/ttl label value cannot be parsed as any recognizable format "
-        f"({_why_no_date(value)})"
-    )
 
 
 def propagation(obj: Object) -> str:

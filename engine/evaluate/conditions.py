@@ -76,8 +76,13 @@ def _compile_block(block: Block) -> Conditions:
         passed: list[str] = []
         missed: list[str] = []
         holds = True
-        if any_of is not None:
-            holds = _check_any(any_of, scope, trace, passed, missed)
+        for part in any_of or ():
+            verdict = part(scope, trace)
+            (passed if verdict.holds else missed).append(verdict.message)
+            if verdict.holds:
+                break
+        else:
+            holds = any_of is None
         for part in all_of:
             verdict = part(scope, trace)
             (passed if verdict.holds else missed).append(verdict.message)
@@ -90,24 +95,13 @@ def _compile_block(block: Block) -> Conditions:
     return check
 
 
-def _check_any(
-    parts: list[Conditions], scope: Scope, trace: Trace | None, passed: list[str], missed: list[str]
-) -> bool:
-    for part in parts:
-        verdict = part(scope, trace)
-        if verdict.holds:
-            passed.append(verdict.message)
-            return True
-        missed.append(verdict.message)
-    return False
-
-
 def _compile_one(condition: Json) -> Conditions:
     if not isinstance(condition, dict):
         raise PolicyError("a condition must be a map with `key`, `operator` and `value`")
     operator = str(condition.get("operator", ""))
     if operator not in OPERATORS:
-        raise PolicyError(f"condition operator `{operator}` is not known", help=_operators_help())
+        known = f"use one of {', '.join(sorted(OPERATORS))}"
+        raise PolicyError(f"condition operator `{operator}` is not known", help=known)
     key = compile_document(condition.get("key"))
     value = compile_document(condition.get("value"))
     message = compile_document(str(condition.get("message") or ""))
@@ -125,10 +119,6 @@ def _compile_one(condition: Json) -> Conditions:
         return Verdict(verdict, _message(message, scope) if message.source else "")
 
     return check
-
-
-def _operators_help() -> str:
-    return "use one of " + ", ".join(sorted(OPERATORS))
 
 
 def _rendered(part: str, document: Document, scope: Scope) -> Json:

@@ -40,11 +40,8 @@ class Entry:
     asks: bool
 
 
-class _Absent:
-    """Marks an entry that has no source; see `Answer.absent`."""
-
-
-ABSENT = _Absent()
+ABSENT: Json = object()
+"""Marks an entry that has no source; see `Answer.absent`."""
 
 
 def compile_context(blocks: tuple[Block, ...]) -> tuple[Entry, ...]:
@@ -66,16 +63,14 @@ def _loader(entry: Entry, inputs: Inputs) -> Callable[[Scope], Json]:
             if entry.asks and entry.name in scope.data:
                 return scope.data[entry.name]
             raise
-        return _given_by_hand(entry.name, scope) if value is ABSENT else value
+        if value is not ABSENT:
+            return value
+        if entry.name in scope.data:
+            return scope.data[entry.name]
+        unknown = jmes.UnknownKeyError(entry.name)
+        raise unknown.reworded(f"JMESPath query failed: {unknown.message}")
 
     return load
-
-
-def _given_by_hand(name: str, scope: Scope) -> Json:
-    if name in scope.data:
-        return scope.data[name]
-    error = jmes.UnknownKeyError(name)
-    raise error.reworded(f"JMESPath query failed: {error.message}")
 
 
 def _compile_entry(block: Block) -> Entry:

@@ -33,12 +33,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 
-_NONE_FOUND = "skip run verification as image in resource not found in imageRefs"
-
-
 def compile_verify_images(rule: Rule) -> Callable[[State], Answers]:
     """Compile the handler of a verifyImages rule; it answers once for each image that an entry selects."""
-    documents = [compile_document(_without_attestations(entry)) for entry in rule.verify_images]
+    # what attestations hold has its variables replaced later, once its predicates are there
+    documents = [
+        compile_document({key: value for key, value in entry.items() if key != "attestations"})
+        for entry in rule.verify_images
+    ]
     are_constant = all(document.is_constant for document in documents)
     ready = [_compiled(dict(entry)) for entry in rule.verify_images] if are_constant else []
 
@@ -56,7 +57,8 @@ def compile_verify_images(rule: Rule) -> Callable[[State], Answers]:
             if entry.rule.selects(image.image)
         ]
         if not selected:
-            return answered(Status.SKIP, _NONE_FOUND)
+            text = "skip run verification as image in resource not found in imageRefs"
+            return answered(Status.SKIP, text)
         return _answers(selected, state)
 
     return handle
@@ -76,11 +78,6 @@ def _answers(selected: Sequence[tuple[_Entry, FoundImage]], state: State) -> Ans
         obj = answer.patched if answer.patched is not None else obj
         answers.append(answer)
     return tuple(answers)
-
-
-def _without_attestations(entry: Block) -> Block:
-    """Return an entry without what has its variables replaced later, once its predicates are there."""
-    return {key: value for key, value in entry.items() if key != "attestations"}
 
 
 @record

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError, EvaluationError, LimitError
+from engine.fields import at_path
 from engine.lang.pattern import (
     CompiledPattern,
     Miss,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 def compile_patterns(block: Block, message: Message) -> tuple[Callable[[State], Answers], Passing]:
     """Compile the handler of a rule with `pattern` or `anyPattern`, and what it answers to objects without being asked."""
     if block.get("pattern") is not None:
-        answers = (_passed(passed(message.rule)),)
+        answers = (answered(Status.PASS, passed(message.rule)),)
         patterns, ready = _patterns([block["pattern"]])
         missed = _missed(message) if message.is_constant else None
         return _compile_one(patterns, answers[0], message), _passing(ready, answers, missed)
@@ -40,12 +41,10 @@ def compile_patterns(block: Block, message: Message) -> tuple[Callable[[State], 
         text = "failed to deserialize anyPattern, expected type array"
         return lambda _: answered(Status.ERROR, text), Passing()
     patterns, ready = _patterns(choices)
-    texts = (any_passed(message.rule, index) for index in range(len(choices)))
-    return _compile_any(patterns, message), _passing(ready, tuple(map(_passed, texts)))
-
-
-def _passed(text: str) -> Answers:
-    return answered(Status.PASS, text)
+    every = tuple(
+        answered(Status.PASS, any_passed(message.rule, index)) for index in range(len(choices))
+    )
+    return _compile_any(patterns, message), _passing(ready, every)
 
 
 def _missed(message: Message) -> Callable[[Miss], Answers]:
@@ -66,32 +65,23 @@ def _patterns(sources: list[Json]) -> tuple[Patterns, tuple[CompiledPattern, ...
 
     Returns what gives the patterns for an object, and those that are the same for all objects.
     """
-    if all(compile_document(source).is_constant for source in sources):
-        return _ready(sources)
+    are_constant = all(compile_document(source).is_constant for source in sources)
     try:
+        if are_constant:
+            ready = tuple(compile_pattern(source) for source in sources)
+            return lambda _: ready, ready
         documents = [compile_document(resolve_references(source)) for source in sources]
     except EngineError as error:
-        return _failing(error), ()
+        failure = error
+
+        def fail(_: State) -> tuple[CompiledPattern, ...]:
+            # when they are used, as Kyverno's with a bad reference do
+            raise failure
+
+        return fail, ()
     return lambda state: tuple(
         compile_rendered(document.render(state.scope)) for document in documents
     ), ()
-
-
-def _ready(sources: list[Json]) -> tuple[Patterns, tuple[CompiledPattern, ...]]:
-    try:
-        ready = tuple(compile_pattern(source) for source in sources)
-    except EngineError as error:
-        return _failing(error), ()
-    return lambda _: ready, ready
-
-
-def _failing(error: EngineError) -> Patterns:
-    """Return patterns that fail when they are used, as Kyverno's with a bad reference do."""
-
-    def fail(_: State) -> tuple[CompiledPattern, ...]:
-        raise error
-
-    return fail
 
 
 def _compile_one(
@@ -106,9 +96,8 @@ def _compile_one(
         if miss is None:
             return unmissed
         if state.trace is not None:
-            state.trace.add(
-                "pattern", miss.path or "whole", False, _value_at(state.resource, miss.path)
-            )
+            value = at_path(state.resource, miss.path) if miss.path else None
+            state.trace.add("pattern", miss.path or "whole", False, value)
         return (RuleAnswer(miss_outcome(message.rule, partial(_text, message, state), miss)),)
 
     return handle
@@ -124,18 +113,6 @@ def _compile_any(patterns: Patterns, message: Message) -> Callable[[State], Answ
         return (RuleAnswer(any_pattern_outcome(message.rule, text, ready, state.resource)),)
 
     return handle
-
-
-def _value_at(resource: Json, path: str) -> Json:
-    """Return what stands at a slash path, None where there is nothing."""
-    for part in path.strip("/").split("/"):
-        if isinstance(resource, dict):
-            resource = resource.get(part)
-        elif isinstance(resource, list) and part.isdecimal() and int(part) < len(resource):
-            resource = resource[int(part)]
-        elif part:
-            return None
-    return resource
 
 
 def _text(message: Message, state: State) -> str | None:

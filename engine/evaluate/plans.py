@@ -145,15 +145,12 @@ def _stretches(
 
 def _step(rule: CompiledRule, review: Review) -> Iterator[Step]:
     """Yield the step of a rule, none where it concerns no review of this sort."""
-    quick = None if review.operation == "DELETE" or _is_guarded(rule, review) else rule.quick
+    # a rule has to look at an object before it changes it, which may be out of its reach
+    is_guarded = rule.type is RuleType.MUTATION and review.group in GUARDED_GROUPS
+    quick = None if review.operation == "DELETE" or is_guarded else rule.quick
     answer = rule.matcher.settled(review, in_place=False)
     if answer is not False:
         yield Step(rule, None if answer else rule.matcher.applies, quick)
-
-
-def _is_guarded(rule: CompiledRule, review: Review) -> bool:
-    """Tell whether a rule has to look at an object before it changes it, which may be out of its reach."""
-    return rule.type is RuleType.MUTATION and review.group in GUARDED_GROUPS
 
 
 def narrowed_to_place(plan: tuple[Part, ...], review: Review) -> tuple[Part, ...]:

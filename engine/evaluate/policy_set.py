@@ -120,7 +120,10 @@ class PolicySet:
                 if policy.kind in CLASSIC:
                     compiled.append(compile_policy(policy, known, kinds))
                 else:
-                    compiled.append(_compile_cel(policy, of_cel, bound))
+                    # loaded with the first such policy
+                    from .cel.policies import compile_cel_policy
+
+                    compiled.append(compile_cel_policy(policy, of_cel, bound))
             except EngineError as error:
                 problems.append(Problem(policy, error))
         return cls(tuple(compiled), tuple(problems))
@@ -229,15 +232,6 @@ def _compiled(
         except EngineError as error:
             problems.append(Problem(exception, error))
     return tuple(classic), tuple(of_cel)
-
-
-def _compile_cel(
-    policy: Policy, exceptions: tuple[CompiledCelException, ...], bindings: tuple[Binding, ...]
-) -> CompiledPolicy:
-    """Compile a policy written in CEL; the code for it is loaded with the first one."""
-    from .cel.policies import compile_cel_policy
-
-    return compile_cel_policy(policy, exceptions, bindings)
 
 
 def compile_policy(

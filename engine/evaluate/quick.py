@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from engine.match.combine import always, never
 from engine.record import record
 
 if TYPE_CHECKING:
@@ -28,16 +29,6 @@ if TYPE_CHECKING:
 _MOST_MISSES: Final = 8
 _LONGEST_PATH: Final = 256
 """How many failures of a rule are remembered, and how long their paths are, which may be made of an object's keys."""
-
-
-def always(_review: Review) -> bool:
-    """Tell of every review that a failure blocks it."""
-    return True
-
-
-def never(_review: Review) -> bool:
-    """Tell of no review that a failure blocks it."""
-    return False
 
 
 @record

@@ -6,17 +6,16 @@ exceptions, and only then the rule's own work.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError, EvaluationError, LimitError
 from engine.exceptions import CompiledException, covers
 from engine.lang import wildcard
 from engine.lang.variables import Document, Scope, compile_document
-from engine.match import Matcher, compile_match
-from engine.match.selectors import compile_selector
+from engine.match import Matcher, compile_match, compile_selector
+from engine.match.combine import always, never, some
 from engine.model import (
     ActionOverride,
-    Block,
     Json,
     Outcome,
     Policy,
@@ -26,12 +25,13 @@ from engine.model import (
     RuleType,
     Status,
 )
+from engine.parse.policies import action_overrides
 from engine.record import record
 
 from .conditions import Conditions, compile_conditions
 from .context import Entry, compile_context, load_context
 from .inputs import dotted_path
-from .quick import Passing, always, compile_quick, never
+from .quick import Passing, compile_quick
 from .state import Answers, RuleAnswer, State, answered, errored, joined
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     Enforces = Callable[[Review], bool]
     Handler = Callable[[State], Answers]
 
-NOTHING: Mapping[str, str] = {}
+NOTHING: Mapping[str, Any] = {}
 
 
 @record
@@ -59,13 +59,13 @@ class CompiledRule:
     rule: Rule
     type: RuleType
     matcher: Matcher | Constraints
-    context: tuple[Entry, ...]
-    preconditions: Conditions | None
-    properties: Mapping[str, Document]
-    exceptions: tuple[CompiledException, ...]
     enforces: Enforces
     handle: Handler
     is_plain: bool
+    context: tuple[Entry, ...] = ()
+    preconditions: Conditions | None = None
+    properties: Mapping[str, Document] = NOTHING
+    exceptions: tuple[CompiledException, ...] = ()
     usual: Answers | None = None
     usual_results: tuple[RuleResult, ...] = ()
     quick: Quick | None = None
@@ -236,17 +236,13 @@ def _handled(
 ) -> Answers:
     if not covering:
         return compiled.handle(state)
-    if _skips(covering):
+    # exceptions skip the rule; those with podSecurity only add exclusions (row X-05)
+    if not all(item.pod_security for item in covering):
         return _skipped(covering)
     exclusions = tuple(block for item in covering for block in item.pod_security)
     answers = compiled.handle(state.excluding(exclusions))
     excused = any(a.outcome.status is Status.SKIP and not a.outcome.message for a in answers)
     return _skipped(covering) if excused else answers
-
-
-def _skips(covering: tuple[CompiledException, ...]) -> bool:
-    """Return whether the exceptions skip the rule; those with podSecurity only add exclusions (row X-05)."""
-    return any(not item.pod_security for item in covering)
 
 
 def _skipped(covering: tuple[CompiledException, ...]) -> Answers:
@@ -320,13 +316,11 @@ def finished(
 
 # Whether a failing rule blocks: the first of five places that says so decides (row A-15).
 
-_ENFORCE = "enforce"
-
 
 def compile_action(policy: Policy, rule: Rule) -> Enforces:
     """Compile the decision whether a failure of `rule` blocks the request under review."""
     validate = rule.validate or {}
-    overrides = tuple(_override(block) for block in validate.get("failureActionOverrides") or ())
+    overrides = action_overrides(validate.get("failureActionOverrides"))
     own = str(validate.get("failureAction") or "") or _image_action(rule)
     if own:
         return _decide(overrides, own)
@@ -341,16 +335,8 @@ def _image_action(rule: Rule) -> str:
     return next((action for action in actions if _blocks(action)), actions[0] if actions else "")
 
 
-def _override(block: Block) -> ActionOverride:
-    return ActionOverride(
-        action=str(block.get("action", "")),
-        namespaces=tuple(block.get("namespaces") or ()),
-        namespace_selector=block.get("namespaceSelector"),
-    )
-
-
 def _blocks(action: str) -> bool:
-    return action.lower() == _ENFORCE
+    return action.lower() == "enforce"
 
 
 def _decide(overrides: tuple[ActionOverride, ...], default: str) -> Enforces:
@@ -366,18 +352,9 @@ def _decide(overrides: tuple[ActionOverride, ...], default: str) -> Enforces:
 
 
 def _applies(override: ActionOverride) -> Enforces:
-    selects = (
-        compile_selector(override.namespace_selector)
-        if override.namespace_selector is not None
-        else None
-    )
-    names = [wildcard.compiled(pattern) for pattern in override.namespaces]
-
-    def applies(review: Review) -> bool:
-        if names and not any(matches(review.namespace) for matches in names):
-            return False
-        if selects is not None:
-            return selects(review.namespace_labels)
-        return bool(names)
-
-    return applies
+    selector = override.namespace_selector
+    selects = always if selector is None else compile_selector(selector)
+    is_named = some([wildcard.compiled(pattern) for pattern in override.namespaces])
+    if not override.namespaces:
+        is_named = never if selector is None else always
+    return lambda review: is_named(review.namespace) and selects(review.namespace_labels)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
+from engine.fields import word
 from engine.lang.chance import Chance
 from engine.lang.jmes.values import Env
 from engine.lang.variables import Scope
@@ -24,10 +25,9 @@ from .rules import CompiledPolicy, CompiledRule, run_rule
 from .state import LOST, State, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Collection, Iterable
 
     from engine.lang.imagetext import RegistryDefaults
-    from engine.model.result import ImageFinding
 
 
 _APPLIED = frozenset({Status.PASS, Status.FAIL, Status.ERROR})
@@ -150,11 +150,13 @@ class _Run:
         return trace
 
     def _rule(self, rule: CompiledRule, trace: Trace | None) -> tuple[RuleResult, ...]:
+        # what policies of a namespace ask is confined to it
+        within = rule.policy.namespace
         state = State(
             rule.policy,
             rule.rule,
             self._review,
-            self._inputs_of(rule.policy.namespace),
+            replace(self._inputs, within=within) if within else self._inputs,
             lambda: self._scope(rule, trace),
             rule.matcher.applies,
             rule.enforces,
@@ -165,10 +167,6 @@ class _Run:
         except LookupNeeded as needed:
             self.evaluation.missing.extend(needed.lookups)
             return ()
-
-    def _inputs_of(self, namespace: str) -> Inputs:
-        """Return the inputs as a policy of a namespace sees them; those of cluster policies are not confined."""
-        return replace(self._inputs, within=namespace) if namespace else self._inputs
 
     def _scope(self, rule: CompiledRule, trace: Trace | None) -> Scope:
         if self._base is None:
@@ -213,10 +211,18 @@ def images_in(
 
 def scope_of(review: Review, inputs: Inputs, chance: Chance) -> Scope:
     """Make the scope from which each rule evaluated on `review` gets a child of its own."""
-    env = Env(inputs.now, chance, _host_asker(inputs), registry=inputs.registry)
+
+    def is_external(host: str) -> bool:
+        return bool(inputs.ask(HostLookup(host)).value)
+
+    env = Env(inputs.now, chance, is_external, registry=inputs.registry)
     data: dict[str, Json] = {"request": request_of(review)}
     if not review.user.is_empty:
-        _add_service_account(data, review.user.username)
+        name = review.user.username
+        account = name.removeprefix(SERVICE_ACCOUNT) if name.startswith(SERVICE_ACCOUNT) else ""
+        namespace, colon, own_name = account.partition(":")
+        data["serviceAccountName"] = own_name
+        data["serviceAccountNamespace"] = namespace if colon else ""
     scope = Scope(data, env, is_delete=review.operation == "DELETE", rereads=inputs.resolve_values)
     scope.defer("images", lambda _: images_in(review.target, registry=inputs.registry))
     for key, value in inputs.variables.items():
@@ -235,7 +241,7 @@ def request_of(review: Review) -> dict[str, Json]:
         made["object"] = review.object
     if review.old_object is not None:
         made["oldObject"] = review.old_object
-    made.setdefault("namespace", _namespace(review))
+    made.setdefault("namespace", word(review.object or {}, "metadata", "namespace"))
     if not review.user.is_empty:
         made.setdefault("userInfo", review.user.info)
         if review.user.roles:
@@ -243,25 +249,6 @@ def request_of(review: Review) -> dict[str, Json]:
         if review.user.cluster_roles:
             made["clusterRoles"] = list(review.user.cluster_roles)
     return made
-
-
-def _namespace(review: Review) -> str:
-    metadata = (review.object or {}).get("metadata")
-    return str((metadata or {}).get("namespace") or "") if isinstance(metadata, dict) else ""
-
-
-def _add_service_account(data: dict[str, Json], username: str) -> None:
-    account = username.removeprefix(SERVICE_ACCOUNT) if username.startswith(SERVICE_ACCOUNT) else ""
-    namespace, colon, name = account.partition(":")
-    data["serviceAccountName"] = name if colon else ""
-    data["serviceAccountNamespace"] = namespace if colon else ""
-
-
-def _host_asker(inputs: Inputs) -> Callable[[str], bool]:
-    def ask(host: str) -> bool:
-        return bool(inputs.ask(HostLookup(host)).value)
-
-    return ask
 
 
 def settled(results: list[RuleResult]) -> list[RuleResult]:
@@ -276,14 +263,11 @@ def settled(results: list[RuleResult]) -> list[RuleResult]:
 
 
 def _settled(result: RuleResult, verified: set[str], tried: set[str]) -> RuleResult:
-    missing = _first(result.images, verified)
+    lacking = (one for one in result.images if one.is_wanted and one.image not in verified)
+    missing = next(lacking, None)
     if result.status is not Status.PASS or missing is None:
         return result
     text = f"image {missing.image} is not verified: no policy performed a signature or attestation check on it"
     if missing.image in tried:
         text = f"image {missing.image} failed signature or attestation verification"
     return replace(result, status=Status.FAIL, message=text)
-
-
-def _first(images: Iterable[ImageFinding], verified: set[str]) -> ImageFinding | None:
-    return next((one for one in images if one.is_wanted and one.image not in verified), None)

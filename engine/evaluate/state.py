@@ -103,8 +103,8 @@ class State(Asked):
         made.exclusions = exclusions
         return made
 
-    def reviewing(self, review: Review, scope: Scope) -> State:
-        """Return a state for another review of the same rule."""
+    def reviewing(self, review: Review, scope: Scope | None = None) -> State:
+        """Return a state for another review of the same rule, in another scope where one is given."""
         made = self.looking_at(review.target, scope)
         made.review = review
         return made
@@ -168,9 +168,9 @@ ANSWER_NAMES = ("exception", "match", "evaluation")
 """Names under which policies written in CEL answer beside their own: exempted, and two ways to go wrong."""
 
 
-def answered(status: Status, message: str) -> Answers:
-    """Make one answer of a status and a message."""
-    return (RuleAnswer(Outcome(status, message)),)
+def answered(status: Status, message: str, *, rule: str = "") -> Answers:
+    """Make one answer of a status and a message; `rule` names it where it is not the rule's own name that reports show."""
+    return (RuleAnswer(Outcome(status, message), rule=rule),)
 
 
 def errored(during: str, error: EngineError) -> Answers:

@@ -41,7 +41,7 @@ def compile_validate(rule: Rule) -> tuple[Handler, Passing]:
     if block.get("podSecurity"):
         return _compile_pod_security(block["podSecurity"]), Passing()
     if block.get("cel"):
-        from .cel import compile_cel_rule
+        from .cel.rule import compile_cel_rule
 
         return compile_cel_rule(rule), Passing()
     checked, passing = _compile_checks(block, Message(block.get("message"), rule.name))

@@ -36,12 +36,10 @@ def translated_classic(
     """Return the ValidatingAdmissionPolicy of a ClusterPolicy; raises NotNative."""
     rule = _only_rule(policy)
     cel = dict(rule.validate or {})["cel"]
-    matched = _Matched(rule, resolve)
+    matched = _entries(rule.match, "match")
     left_out = [_excluded(rule.exclude, "exclude")]
     left_out += [_excepted(one, rule) for one in _counting(policy, rule, exceptions, now)]
-    excluded = _Excluded(resolve)
-    for block in left_out:
-        excluded.add(block)
+    excluded, inside = _left_out(left_out, resolve)
     conditions = [
         *part(policy.raw, "spec", "webhookConfiguration").get("matchConditions", ()),
         *rule.cel_preconditions,
@@ -50,12 +48,12 @@ def translated_classic(
         "failurePolicy": policy.failure_policy,
         "matchConstraints": constraints(
             {
-                **matched.selectors(),
-                "resourceRules": matched.rules(),
-                "excludeResourceRules": excluded.rules,
+                **_selectors(matched),
+                "resourceRules": list(_as_rules(matched, resolve)),
+                "excludeResourceRules": excluded,
             }
         ),
-        "matchConditions": [*conditions, *excluded.conditions],
+        "matchConditions": [*conditions, *inside],
         "validations": cel.get("expressions"),
         **given(cel, ("auditAnnotations", "paramKind", "variables")),
     }
@@ -161,75 +159,44 @@ def _operations(resources: Block) -> list[str]:
     return list(resources.get("operations") or _OPERATIONS)
 
 
-class _Matched:
-    """What the match block of a rule concerns."""
-
-    def __init__(self, rule: Rule, resolve: Resolve) -> None:
-        self._entries = _entries(rule.match, "match")
-        self._resolve = resolve
-
-    def selectors(self) -> dict[str, Any]:
-        """Return the selectors, which there is one of for everything that is matched; raises NotNative."""
-        found = [self._selected(one) for one in self._entries]
-        if len(found) > 1 and any(found) and any(one != found[0] for one in found):
-            raise _no(": selectors and namespaces of some matched resources are not applicable.")
-        if len(found) > 1 and any(one.get(name) for one in self._entries for name in _SELECTORS):
-            raise _no(": selectors of several matched resources are not applicable.")
-        return found[0] if found else {}
-
-    def _selected(self, resources: Block) -> dict[str, Any]:
-        made: dict[str, Any] = {}
-        by_namespace: dict[str, Any] = dict(resources.get("namespaceSelector") or {})
-        if namespaces := resources.get("namespaces"):
-            own = {"key": _NAMESPACE_NAME, "operator": "In", "values": list(namespaces)}
-            expressions = [*(by_namespace.get("matchExpressions") or ()), own]
-            by_namespace["matchExpressions"] = expressions
-        if by_namespace:
-            made["namespaceSelector"] = by_namespace
-        if selector := resources.get("selector"):
-            made["objectSelector"] = selector
-        return made
-
-    def rules(self) -> list[dict[str, Json]]:
-        """Return the resource rules; raises NotNative."""
-        return list(_as_rules(self._entries, self._resolve))
+def _selectors(entries: Sequence[Block]) -> dict[str, Any]:
+    """Return the selectors, which there is one of for everything that is matched; raises NotNative."""
+    found = [_selected(one) for one in entries]
+    if len(found) > 1 and any(found) and any(one != found[0] for one in found):
+        raise _no(": selectors and namespaces of some matched resources are not applicable.")
+    if len(found) > 1 and any(one.get(name) for one in entries for name in _SELECTORS):
+        raise _no(": selectors of several matched resources are not applicable.")
+    return found[0] if found else {}
 
 
-class _Excluded:
-    """What exclude blocks and exceptions leave out."""
+def _selected(resources: Block) -> dict[str, Any]:
+    by_namespace: dict[str, Any] = dict(resources.get("namespaceSelector") or {})
+    if namespaces := resources.get("namespaces"):
+        own = {"key": _NAMESPACE_NAME, "operator": "In", "values": list(namespaces)}
+        by_namespace["matchExpressions"] = [*(by_namespace.get("matchExpressions") or ()), own]
+    made = {"namespaceSelector": by_namespace, "objectSelector": resources.get("selector")}
+    return given(made, made)
 
-    def __init__(self, resolve: Resolve) -> None:
-        self._resolve = resolve
-        self.rules: list[dict[str, Json]] = []
-        self.conditions: list[dict[str, Json]] = []
 
-    def add(self, entries: Sequence[Block]) -> None:
-        """Leave out what some resource filters name; raises NotNative."""
-        self.rules += _as_rules([one for one in entries if one.get("kinds")], self._resolve)
+def _left_out(
+    blocks: Iterable[Sequence[Block]], resolve: Resolve
+) -> tuple[list[dict[str, Json]], list[dict[str, Json]]]:
+    """Return the resource rules and the conditions that leave out what exclude blocks and exceptions name; raises NotNative."""
+    rules: list[dict[str, Json]] = []
+    conditions: list[dict[str, Json]] = []
+    for entries in blocks:
+        rules += _as_rules([one for one in entries if one.get("kinds")], resolve)
         for one in entries:
             if not one.get("kinds"):
-                self._add_namespaces(one)
-
-    def _add_namespaces(self, resources: Block) -> None:
-        """Leave out namespaces: the rule speaks of the Namespace objects alone, the condition of what is in them."""
-        namespaces, operations = list(resources["namespaces"]), _operations(resources)
-        self.rules.append(
-            {
-                "apiGroups": [""],
-                "apiVersions": ["v1"],
-                "operations": operations,
-                "resources": ["namespaces"],
-                "resourceNames": namespaces,
-            }
-        )
-        inside = f"request.namespace in {_listed(namespaces)}"
-        during = f"request.operation in {_listed(operations)}"
-        self.conditions.append(
-            {
-                "name": f"kpolicy-left-out-{len(self.conditions)}",
-                "expression": f"!({inside} && {during})",
-            }
-        )
+                # the rule speaks of the Namespace objects alone, the condition of what is in them
+                namespaces, operations = list(one["namespaces"]), _operations(one)
+                about = ("", "v1", operations, namespaces)
+                rules.append(_rule(about, ["namespaces"]))
+                inside = f"request.namespace in {_listed(namespaces)}"
+                during = f"request.operation in {_listed(operations)}"
+                name = f"kpolicy-left-out-{len(conditions)}"
+                conditions.append({"name": name, "expression": f"!({inside} && {during})"})
+    return rules, conditions
 
 
 def _listed(words: Iterable[str]) -> str:
@@ -247,11 +214,16 @@ def _as_rules(entries: Iterable[Block], resolve: Resolve) -> Iterator[dict[str, 
                 raise _no(f": the kind `{text}` is not served.")
             for group, version, resource in found:
                 joined.setdefault((group, version, operations, names), set()).add(resource)
-    for (group, version, operations, names), resources in joined.items():
-        rule: dict[str, Json] = {
-            "apiGroups": [group],
-            "apiVersions": [version],
-            "operations": list(operations),
-            "resources": sorted(resources),
-        }
-        yield {**rule, "resourceNames": list(names)} if names else rule
+    for about, resources in joined.items():
+        yield _rule(about, sorted(resources))
+
+
+def _rule(about: tuple[Any, ...], resources: list[str]) -> dict[str, Json]:
+    group, version, operations, names = about
+    rule: dict[str, Json] = {
+        "apiGroups": [group],
+        "apiVersions": [version],
+        "operations": list(operations),
+        "resources": resources,
+    }
+    return {**rule, "resourceNames": list(names)} if names else rule

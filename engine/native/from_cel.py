@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.evaluate.cel.autogen import variants
 from engine.evaluate.cel.exceptions import CompiledCelException, naming
-from engine.model.kinds import KUBERNETES, is_enabled, mode_of
+from engine.model.kinds import KUBERNETES, is_enabled, mode_of, rules_of
 from engine.reach import OWN_GROUP, POLICY_GROUPS
 
 from . import objects
@@ -41,7 +42,8 @@ def translated_validating(
         "auditAnnotations": spec.get("auditAnnotations"),
     }
     actions = list(spec.get("validationActions") or ("Deny",))
-    return objects.documents(policy, _reworded(_said(made)), {"validationActions": actions})
+    said = _reworded(objects.given(made, made))
+    return objects.documents(policy, said, {"validationActions": actions})
 
 
 def translated_mutating(
@@ -50,32 +52,27 @@ def translated_mutating(
     """Return the MutatingAdmissionPolicy of a MutatingPolicy; raises NotNative."""
     spec = policy.raw["spec"]
     _check(policy, objects.MUTATING)
+    no = partial(objects.skipped, objects.MUTATING)
     if (spec.get("evaluation") or {}).get("useServerSideApply") is True:
-        raise objects.skipped(
-            objects.MUTATING,
-            ": useServerSideApply is enabled, which mutates atomic fields that a native MutatingAdmissionPolicy rejects.",
+        raise no(
+            ": useServerSideApply is enabled, which mutates atomic fields that a native MutatingAdmissionPolicy rejects."
         )
     if is_enabled(spec, "mutateExisting"):
-        raise objects.skipped(objects.MUTATING, ": mutateExisting is enabled.")
-    matched = spec.get("matchConstraints") or {}
-    if _reaches_guarded(matched.get("resourceRules") or ()):
-        raise objects.skipped(
-            objects.MUTATING, ": it could reach objects that no policy may change."
-        )
+        raise no(": mutateExisting is enabled.")
+    if _reaches_guarded(rules_of(spec)):
+        raise no(": it could reach objects that no policy may change.")
     found = _counting(policy, exceptions, now, objects.MUTATING)
     if any(one.lends for one in found):
-        raise objects.skipped(
-            objects.MUTATING, ": a policy exception with images or values is configured."
-        )
+        raise no(": a policy exception with images or values is configured.")
     made: dict[str, Any] = {
         "failurePolicy": policy.failure_policy,
-        "matchConstraints": objects.constraints(matched),
+        "matchConstraints": objects.constraints(spec.get("matchConstraints") or {}),
         "matchConditions": [*_negated(found, spec), *(spec.get("matchConditions") or ())],
         "variables": spec.get("variables"),
         "mutations": spec.get("mutations"),
         "reinvocationPolicy": spec.get("reinvocationPolicy") or "Never",
     }
-    return objects.documents(policy, _said(made), {})
+    return objects.documents(policy, objects.given(made, made), {})
 
 
 def _check(policy: Policy, kind: str) -> None:
@@ -169,7 +166,3 @@ def _reaches_guarded(rules: Iterable[Block]) -> bool:
     """Tell whether rules bring what is out of reach: a native policy is not asked for each object, as our rules are."""
     guarded = {_ANY, OWN_GROUP, *POLICY_GROUPS}
     return any(guarded & set(rule.get("apiGroups") or (_ANY,)) for rule in rules)
-
-
-def _said(spec: dict[str, Any]) -> dict[str, Any]:
-    return objects.given(spec, spec)

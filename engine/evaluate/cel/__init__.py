@@ -3,7 +3,3 @@
 The language itself is `engine.lang.cel` and knows nothing of policies. Here are the variables that policies may read,
 the order in which their expressions are asked, and what an answer means.
 """
-
-from .rule import compile_cel_rule
-
-__all__ = ["compile_cel_rule"]

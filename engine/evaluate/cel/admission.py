@@ -17,7 +17,7 @@ from engine.record import record, replace
 from .bindings import NAMES, Bindings
 from .checks import compile_checks
 from .constraints import Constraints, all_of, compile_constraints
-from .expressions import Named, compile_named, compile_variables, unmet
+from .expressions import Named, compile_conditions, compile_variables, unmet
 from .expressions import errored as errored_at
 from .mutations import Mutation, compile_mutations
 from .params import params_of
@@ -71,8 +71,8 @@ def prepare(policy: Policy) -> Prepared:
     """Compile the common part of a native policy; raises PolicyError for an expression that cannot work."""
     spec = policy.raw["spec"]
     return Prepared(
-        conditions=compile_named(spec.get("matchConditions") or (), NAMES, place="matchConditions"),
-        variables=compile_variables(spec.get("variables") or (), NAMES),
+        conditions=compile_conditions(spec, NAMES),
+        variables=compile_variables(spec, NAMES),
         param_kind=spec.get("paramKind") or {},
         ignores_errors=policy.failure_policy == "Ignore",
     )
@@ -160,8 +160,7 @@ def _together(answers: Sequence[Answers]) -> Answers:
 def compile_mutating(policy: Policy, bindings: Sequence[Binding]) -> Iterable[CompiledRule]:
     """Compile a policy as each binding binds it; raises PolicyError for an expression that cannot work."""
     prepared = prepare(policy)
-    blocks = policy.raw["spec"].get("mutations") or ()
-    mutations = compile_mutations(blocks, NAMES)
+    mutations = compile_mutations(policy.raw["spec"].get("mutations") or (), NAMES)
     for binding in bindings or (None,):
         yield cel_rule(
             policy,

@@ -67,9 +67,11 @@ def as_read(question: Any, value: Any) -> Any:
     if isinstance(question, lookups.ListResources):
         return _with_kinds(value)
     if isinstance(question, lookups.ImageMetadata) and isinstance(value, dict):
+        named = imagenames.parse(question.reference)
         return {
             **value,
-            **_tag_and_digest(str(value.get("resolvedImage") or ""), question.reference),
+            "tag": named.tag if named else "",
+            "digest": str(value.get("resolvedImage") or "").partition("@")[2],
             "config": value.get("configData"),
             "imageIndex": value.get("manifestList"),
         }
@@ -82,11 +84,6 @@ def _with_kinds(value: Any) -> Any:
     if found is None:
         return value
     return {**value, "items": [one for one in found if isinstance(one, dict)]}
-
-
-def _tag_and_digest(resolved: str, reference: str) -> dict[str, str]:
-    named = imagenames.parse(reference)
-    return {"tag": named.tag if named else "", "digest": resolved.partition("@")[2]}
 
 
 def _lookup(question: Any) -> Lookup:

@@ -70,6 +70,12 @@ def variants(spec: Block) -> Iterator[Variant]:
             yield Variant(name, targets, _rewritten(spec, targets, path))
 
 
+def every_spec(spec: Block) -> Iterator[Block]:
+    """Yield a policy's own spec, and those that autogen makes of it."""
+    yield spec
+    yield from (variant.spec for variant in variants(spec))
+
+
 def _wanted(spec: Block) -> Collection[str]:
     """Return the controllers that `autogen.podControllers.controllers` lists; all of them where nothing is listed."""
     listed = ((spec.get("autogen") or {}).get("podControllers") or {}).get("controllers")

@@ -39,15 +39,9 @@ class Checks:
         if wrong is None and not self.annotations:
             return self.passed
         status, message = wrong or (Status.PASS, self.passed[0].outcome.message)
-        return (
-            RuleAnswer(
-                Outcome(
-                    error if status is Status.ERROR else status,
-                    message,
-                    properties=expressions.annotations_of(self.annotations, bindings),
-                )
-            ),
-        )
+        notes = expressions.annotations_of(self.annotations, bindings)
+        told = error if status is Status.ERROR else status
+        return (RuleAnswer(Outcome(told, message, properties=notes)),)
 
     def wrong(self, bindings: Bindings) -> Wrong | None:
         """Return what is wrong by the first validation that is not met; None when all are."""
@@ -97,10 +91,8 @@ def checked(
         )
     if not checks.annotations:
         return checks.passed
-    message, notes = (
-        checks.passed[0].outcome.message,
-        expressions.annotations_of(checks.annotations, bindings),
-    )
+    notes = expressions.annotations_of(checks.annotations, bindings)
+    message = checks.passed[0].outcome.message
     return (RuleAnswer(Outcome(Status.PASS, message, properties=notes)),)
 
 
@@ -135,9 +127,6 @@ def compile_checks(
     """
     return Checks(
         expressions.compile_validations(block.get(field) or (), names, message=message),
-        expressions.compile_named(
-            block.get("auditAnnotations") or (), names, place="auditAnnotations", key="key",
-            expression="valueExpression",
-        ),
+        expressions.compile_annotations(block, names),
         passed,
-    )  # fmt: skip
+    )

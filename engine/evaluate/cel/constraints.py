@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from engine.fields import part
 from engine.match import compile_selector
+from engine.match.combine import every, some
 from engine.match.marks import UNPLACED, either, fewest, marks_of_names, marks_of_selector
 from engine.reach import GUARDED_GROUPS
 from engine.record import field, record
@@ -84,7 +85,7 @@ def compile_constraints(
     are_open = all(_is_open(rule) for rule in named)
     of_sort = frozenset(name for name, _ in tests if are_open and name in _OF_SORT)
     return Constraints(
-        _every(asked),
+        every([test for _, test in asked]),
         tuple(tests),
         is_decided=is_decided and are_open,
         of_sort=of_sort,
@@ -110,9 +111,9 @@ def _tests(block: Block, namespace: str, *, open_without_rules: bool) -> list[tu
         tests.append(("what is in its reach", lambda review: review.group not in GUARDED_GROUPS))
     rules = block.get("resourceRules") or ()
     if rules or not open_without_rules:
-        tests.insert(1, ("resourceRules", _any_of(rules)))
-    if block.get("excludeResourceRules"):
-        excluded = _any_of(block["excludeResourceRules"])
+        tests.insert(1, ("resourceRules", some([_rule(rule) for rule in rules])))
+    if left_out := block.get("excludeResourceRules"):
+        excluded = some([_rule(rule) for rule in left_out])
         tests.append(("excludeResourceRules", lambda review: not excluded(review)))
     if selector := block.get("namespaceSelector"):
         tests.append(("namespaceSelector", _by_namespace(selector)))
@@ -137,16 +138,17 @@ def _marks_of_namespaces(selector: Json) -> Marks:
 
 def compile_payload_constraints(mode: str) -> Constraints:
     """Return the constraints of a policy that is asked of documents of one mode, whatever they hold."""
-    tests: tuple[tuple[str, Test], ...] = (
-        ("evaluation.mode", lambda review: review.payload == mode),
-    )
-    return Constraints(_every(tests), tests)
+
+    def applies(review: Review) -> bool:
+        return review.payload == mode
+
+    return Constraints(applies, (("evaluation.mode", applies),))
 
 
 def all_of(parts: Iterable[Constraints]) -> Constraints:
     """Return constraints that hold where each of several holds."""
     tests = tuple(test for part in parts for test in part.tests)
-    return Constraints(_every(tests), tests)
+    return Constraints(every([test for _, test in tests]), tests)
 
 
 def any_of(own: Constraints, by_resource: Mapping[str, Constraints]) -> Constraints:
@@ -167,30 +169,6 @@ def any_of(own: Constraints, by_resource: Mapping[str, Constraints]) -> Constrai
         marks=either(one.marks for one in every),
         by_resource=by_resource,
     )
-
-
-def _every(tests: Iterable[tuple[str, Test]]) -> Test:
-    found = tuple(test for _, test in tests)
-    if len(found) == 1:
-        return found[0]
-    if len(found) == 2:
-        first, second = found
-        return lambda review: first(review) and second(review)
-
-    def holds(review: Review) -> bool:
-        for test in found:  # noqa: SIM110 - a generator costs as much as the tests
-            if not test(review):
-                return False
-        return True
-
-    return holds
-
-
-def _any_of(rules: Iterable[Block]) -> Test:
-    tests = tuple(_rule(rule) for rule in rules)
-    if len(tests) == 1:
-        return tests[0]
-    return lambda review: any(test(review) for test in tests)
 
 
 def _rule(rule: Block) -> Test:

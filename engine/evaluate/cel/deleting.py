@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import EvaluationError
 from engine.evaluate.state import Answers, RuleAnswer, State, Trace, answered
 from engine.model import Block, Outcome, Policy, Review, Status, review_of
+from engine.model.kinds import rules_of
 from engine.model.result import ResourceEffect
 from engine.record import record
 
@@ -83,7 +84,7 @@ def prepare_deletion(policy: Policy, exceptions: Sequence[CompiledCelException] 
     return Deletion(
         _constraints(spec.get("matchConstraints") or {}, policy.namespace),
         compile_named(spec.get("conditions") or (), POLICY_NAMES, place="conditions"),
-        compile_variables(spec.get("variables") or (), POLICY_NAMES),
+        compile_variables(spec, POLICY_NAMES),
         naming(exceptions, policy),
     )
 
@@ -110,8 +111,7 @@ def compile_deleting(
 
 def effects_of(policy: Policy) -> Iterator[ResourceEffect]:
     """Yield what a policy does: it lists and deletes what its rules name."""
-    rules = (policy.raw["spec"].get("matchConstraints") or {}).get("resourceRules") or ()
-    for index, rule in enumerate(rules):
+    for index, rule in enumerate(rules_of(policy.raw["spec"])):
         at = f"spec.matchConstraints.resourceRules[{index}]"
         yield ResourceEffect(at, ("list", "delete"), rule)
 

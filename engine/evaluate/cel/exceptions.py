@@ -65,18 +65,14 @@ def compile_cel_exception(exception: CelException) -> CompiledCelException:
     It ends at the earliest of `spec.expiresAt`, annotation and label; an instant that cannot be read ends it at once.
     """
     may_mix = all("Generating" in kind for _, kind in exception.references)
-    ends = [end for end in (_by_spec(exception), expires_at(exception)) if end is not None]
+    written = exception.expires_at
+    by_spec = (rfc3339.read(written) or NEVER_VALID) if written else None
+    ends = [end for end in (by_spec, expires_at(exception)) if end is not None]
     return CompiledCelException(
         exception,
         compile_named(exception.match_conditions, NAMES, place="matchConditions", may_mix=may_mix),
         min(ends, default=None),
     )
-
-
-def _by_spec(exception: CelException) -> datetime | None:
-    if not exception.expires_at:
-        return None
-    return rfc3339.read(exception.expires_at) or NEVER_VALID
 
 
 def naming(

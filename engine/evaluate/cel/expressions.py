@@ -104,12 +104,31 @@ def compile_named(
     )
 
 
+def compile_conditions(
+    spec: Block, names: Collection[str], *, may_mix: bool = False
+) -> tuple[Named, ...]:
+    """Compile the match conditions of a spec; see `compile_expression` for those that `may_mix`."""
+    blocks = spec.get("matchConditions") or ()
+    return compile_named(blocks, names, place="matchConditions", may_mix=may_mix)
+
+
 def compile_variables(
-    blocks: Iterable[Block], names: Collection[str], *, may_mix: bool = False
+    spec: Block, names: Collection[str], *, may_mix: bool = False
 ) -> Mapping[str, Program]:
-    """Compile variables by name; see `compile_expression` for those that `may_mix`."""
+    """Compile the variables of a spec by name; see `compile_expression` for those that `may_mix`."""
+    blocks = spec.get("variables") or ()
     found = compile_named(blocks, names, place="variables", may_mix=may_mix)
     return {item.name: item.program for item in found}
+
+
+def compile_annotations(
+    spec: Block, names: Collection[str], *, may_mix: bool = False
+) -> tuple[Named, ...]:
+    """Compile the audit annotations of a spec; see `compile_expression` for those that `may_mix`."""
+    return compile_named(
+        spec.get("auditAnnotations") or (), names, place="auditAnnotations", key="key",
+        expression="valueExpression", may_mix=may_mix,
+    )  # fmt: skip
 
 
 def unmet(conditions: Iterable[Named], bindings: Bindings, *, is_native: bool = True) -> str | None:

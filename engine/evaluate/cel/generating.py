@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.errors import EngineError, EvaluationError, PolicyError
 from engine.evaluate.state import NO_ANSWER, Answers, RuleAnswer, State, answered
+from engine.fields import part
 from engine.generate.objects import listed, placed_as
 from engine.generate.placeholders import MARK, documents_of, is_interpolated, pieces
 from engine.lang import gotext
@@ -26,11 +27,18 @@ from engine.record import record, replace
 from .bindings import POLICY_NAMES, Bindings
 from .constraints import compile_constraints
 from .exceptions import CompiledCelException, covering, excepted, naming
-from .expressions import annotations_of, compile_expression, compile_named, compile_variables, unmet
+from .expressions import (
+    annotations_of,
+    compile_annotations,
+    compile_conditions,
+    compile_expression,
+    compile_variables,
+    unmet,
+)
 from .policy_rule import cel_rule
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from engine.evaluate.rules import CompiledRule
 
@@ -142,19 +150,14 @@ def compile_generating(
     compiled = _Compiled(
         policy=policy,
         exceptions=naming(exceptions, policy),
-        conditions=compile_named(
-            spec.get("matchConditions") or (), POLICY_NAMES, place="matchConditions", may_mix=True
-        ),
-        variables=compile_variables(spec.get("variables") or (), POLICY_NAMES, may_mix=True),
-        annotations=compile_named(
-            spec.get("auditAnnotations") or (), POLICY_NAMES, place="auditAnnotations", key="key",
-            expression="valueExpression", may_mix=True,
-        ),
+        conditions=compile_conditions(spec, POLICY_NAMES, may_mix=True),
+        variables=compile_variables(spec, POLICY_NAMES, may_mix=True),
+        annotations=compile_annotations(spec, POLICY_NAMES, may_mix=True),
         items=tuple(
             _item(index, block, bool(policy.namespace))
             for index, block in enumerate(spec.get("generate") or ())
         ),
-    )  # fmt: skip
+    )
     _check_calls(
         {f"variables.{name}": one for name, one in compiled.variables.items()},
         bool(policy.namespace),
@@ -195,13 +198,19 @@ def _item(index: int, block: Block, is_namespaced: bool) -> Item:
 
 
 def _template(block: Block, place: str) -> Item:
-    template = compile_template(block, POLICY_NAMES, place=place)
+    documents = _documents(block, place)
 
     def generate(bound: Generation) -> None:
-        for document in template.render(bound):
-            metadata = document.get("metadata")
-            named = (metadata if isinstance(metadata, dict) else {}).get("namespace")
-            bound.want(document, str(named or bound.within))
+        for number, document in enumerate(documents, 1):
+            try:
+                found = document(bound)
+            except EvaluationError as error:
+                raise error.reworded(
+                    f"failed to render generation template: document {number}: {error.message}"
+                ) from error
+            if isinstance(found, dict):
+                named = part(found, "metadata").get("namespace")
+                bound.want(found, str(named or bound.within))
 
     return generate
 
@@ -211,51 +220,31 @@ def _template(block: Block, place: str) -> Item:
 # A value that is nothing but a placeholder becomes what its expression gives, whatever that is; inside longer text it becomes text.
 
 
-@record
-class Template:
-    """The documents of a template, compiled."""
-
-    documents: tuple[Render, ...]
-
-    def render(self, bindings: Bindings) -> Iterator[Object]:
-        """Yield the documents with their placeholders replaced; raises EvaluationError."""
-        for number, document in enumerate(self.documents, 1):
-            try:
-                found = document(bindings)
-            except EvaluationError as error:
-                raise error.reworded(
-                    f"failed to render generation template: document {number}: {error.message}"
-                ) from error
-            if isinstance(found, dict):
-                yield found
-
-
-def compile_template(block: Block, names: Collection[str], *, place: str) -> Template:
-    """Compile a template; raises PolicyError for text that is no YAML, or an expression that cannot work."""
+def _documents(block: Block, place: str) -> list[Render]:
+    """Compile the documents of a template; raises PolicyError for text that is no YAML, or an expression that cannot work."""
     try:
         documents = documents_of(block)
     except EngineError as error:
         raise PolicyError(f"`{place}` cannot be read: {error.message}") from error
     if not documents or not all(isinstance(one, dict) for one in documents):
         raise PolicyError(f"`{place}` must hold objects")
-    if not is_interpolated(block):
-        return Template(tuple(_constant(one) for one in documents))
-    return Template(tuple(_value(one, names, place) for one in documents))
+    is_open = is_interpolated(block)
+    return [_value(one, place) if is_open else _constant(one) for one in documents]
 
 
 def _constant(value: Json) -> Render:
     return lambda _: value
 
 
-def _value(value: Json, names: Collection[str], place: str) -> Render:
+def _value(value: Json, place: str) -> Render:
     if isinstance(value, dict):
-        fields = {key: _value(below, names, place) for key, below in value.items()}
+        fields = {key: _value(below, place) for key, below in value.items()}
         return lambda bindings: {key: below(bindings) for key, below in fields.items()}
     if isinstance(value, list):
-        items = [_value(below, names, place) for below in value]
+        items = [_value(below, place) for below in value]
         return lambda bindings: [below(bindings) for below in items]
     if isinstance(value, str) and MARK in value:
-        return _text(_parts(value, names, place))
+        return _text(_parts(value, place))
     return _constant(value)
 
 
@@ -266,7 +255,7 @@ def _text(parts: list[Part]) -> Render:
 
     def joined(bindings: Bindings) -> str:
         return "".join(
-            part if isinstance(part, str) else _as_text(_told(part, bindings)) for part in parts
+            one if isinstance(one, str) else _as_text(_told(one, bindings)) for one in parts
         )
 
     return joined
@@ -280,7 +269,7 @@ def _as_text(value: Json) -> str:
     return value if isinstance(value, str) else gotext.compact_json(value)
 
 
-def _parts(text: str, names: Collection[str], place: str) -> list[Part]:
+def _parts(text: str, place: str) -> list[Part]:
     """Return the pieces of a text, placeholders compiled; raises PolicyError."""
     found: list[Part] = []
     for piece in pieces(text):
@@ -289,5 +278,5 @@ def _parts(text: str, names: Collection[str], place: str) -> list[Part]:
             continue
         if piece.is_open:
             raise PolicyError(f"`{place}` has a placeholder without an end: `{text}`")
-        found.append(compile_expression(piece.source, names, place=place, may_mix=True))
+        found.append(compile_expression(piece.source, POLICY_NAMES, place=place, may_mix=True))
     return found

@@ -188,6 +188,7 @@ def _cosign(block: Block, texts: _Texts, place: str) -> ImageAttestor:
     source = cosign.get("source") or {}
 
     def read(bindings: Bindings) -> Cosign:
+        _check_log(cosign)
         return Cosign(attestor(bindings), notes, _trust(root(bindings), cosign, bindings))
 
     return ImageAttestor(
@@ -208,12 +209,7 @@ def _key(cosign: Block, texts: _Texts, place: str) -> Callable[[Bindings], attes
     unsupported = "" if algorithm in HASHES else f"invalid signature algorithm {algorithm}"
     if key.get("kms"):
         unsupported = "keys of a KMS are not supported"
-
-    def read(bindings: Bindings) -> attestors.Attestor:
-        _check_log(cosign)
-        return attestors.KeyAttestor(pem(bindings), "", unsupported, algorithm, log)
-
-    return read
+    return lambda bindings: attestors.KeyAttestor(pem(bindings), "", unsupported, algorithm, log)
 
 
 def _keyless(cosign: Block, texts: _Texts, place: str) -> Callable[[Bindings], attestors.Attestor]:
@@ -226,11 +222,7 @@ def _keyless(cosign: Block, texts: _Texts, place: str) -> Callable[[Bindings], a
         Identities(tuple(map(_identity, blocks))), str(keyless.get("roots") or ""), log
     )
 
-    def read(_: Bindings) -> attestors.Attestor:
-        _check_log(cosign)
-        return attestor
-
-    return read
+    return lambda _: attestor
 
 
 def _identity(block: Block) -> IdentityRules:
@@ -253,11 +245,7 @@ def _certificate(
     own = texts.of(block.get("cert"), f"{place}.cert")
     chain = texts.of(block.get("certChain"), f"{place}.certChain")
 
-    def read(bindings: Bindings) -> attestors.Attestor:
-        _check_log(cosign)
-        return attestors.CertificateAttestor(own(bindings), chain(bindings), log)
-
-    return read
+    return lambda bindings: attestors.CertificateAttestor(own(bindings), chain(bindings), log)
 
 
 def _log_rules(cosign: Block) -> attestors.LogRules:
@@ -286,9 +274,7 @@ def _trust(text: str, cosign: Block, bindings: Bindings) -> Trust | None:
             raise EvaluationError("a trusted root of more than 1 MiB")
         return Trust.from_json(json.load(text))
     tuf = cosign.get("tuf")
-    if not tuf:
-        return None
-    return _trust_of_mirror(tuf, bindings)
+    return _trust_of_mirror(tuf, bindings) if tuf else None
 
 
 def _trust_of_mirror(tuf: Block, bindings: Bindings) -> Trust:

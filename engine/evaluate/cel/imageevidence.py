@@ -6,7 +6,7 @@ that a policy requires must have been verified by some policy (row IP-06).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.errors import EvaluationError
 from engine.evaluate.images import fingerprint
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
     Judge = Callable[[Cosign | Notary, ImageData], list[Any]]
     """What an attestor vouches for in what a registry holds; nothing where it is not his."""
+
+
+T = TypeVar("T")
 
 
 @record
@@ -171,7 +174,7 @@ class ImageBindings(Bindings):
         remembers: bool = False,
     ) -> list[list[Any]]:
         """Return what each attestor vouches for, of those who do; for an image that the policy is not about nobody does."""
-        asked = [self._attestor(one) for one in attestors]
+        asked = [_meant(one, self._attestors, "attestor") for one in attestors]
         if not isinstance(image, str) or image not in self.matching:
             return []
         questions = [self._question(image, one, artifacts, remembers) for one in asked]
@@ -232,19 +235,17 @@ class ImageBindings(Bindings):
             )
         return self._payloads[image, wanted.name]
 
-    def _attestor(self, given: Any) -> ImageAttestor:
-        name = given.get("name") if isinstance(given, dict) else None
-        found = self._attestors.get(name) if isinstance(name, str) else None
-        if found is None:
-            raise CelError(f"attestor not found in policy: {name}")
-        return found
-
     def _attestation(self, given: Any) -> Attestation:
-        name = given.get("name") if isinstance(given, dict) else None
-        found = self._attestations.get(name) if isinstance(name, str) else None
-        if found is None:
-            raise CelError(f"attestation not found in policy: {name}")
-        return found
+        return _meant(given, self._attestations, "attestation")
+
+
+def _meant(given: Any, known: Mapping[str, T], what: str) -> T:
+    """Return what a value of an expression means by its name; raises CelError where the policy has no such one."""
+    name = given.get("name") if isinstance(given, dict) else None
+    found = known.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise CelError(f"{what} not found in policy: {name}")
+    return found
 
 
 def _unanswered(image: str, answer: Answer) -> str:

@@ -7,6 +7,7 @@ is settled when all have answered.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
@@ -14,26 +15,27 @@ from engine.evaluate.state import NO_ANSWER, Answers, RuleAnswer, State, answere
 from engine.lang import wildcard
 from engine.lang.cel.functions.imagenames import parse
 from engine.model import Block, Outcome, Policy, RuleType, Status
-from engine.model.kinds import KUBERNETES, mode_of
+from engine.model.kinds import KUBERNETES, mode_of, rules_of
 from engine.model.result import PINNING, ResourceEffect
 from engine.record import record, replace
 
-from .autogen import variants
+from .autogen import every_spec
 from .bindings import NAMES
 from .checks import Checks, checked, compile_checks
-from .constraints import Constraints, compile_payload_constraints
 from .exceptions import CompiledCelException, naming
-from .expressions import Named, compile_named, compile_variables, unmet
+from .expressions import Named, compile_conditions, compile_variables, unmet
 from .imageattestors import Attestation, ImageAttestor, compile_attestations, compile_attestors
 from .imageevidence import Access, ImageBindings, access_of
 from .imageselection import ImageSelection, compile_selection, pinned
-from .policy_rule import cel_rule, specs_of, with_variants
+from .policy_rule import cel_rule, constraints_of, variants_of, with_variants
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from engine.evaluate.rules import CompiledRule
     from engine.lang.cel import Program
+
+    from .constraints import Constraints
 
 
 _READ = frozenset({"images", "attestors", "attestations"})
@@ -47,7 +49,6 @@ class _Compiled:
     """One spec: the policy's own, or that of autogen."""
 
     name: str
-    resources: tuple[str, ...]
     constraints: Constraints
     conditions: tuple[Named, ...]
     variables: Mapping[str, Program]
@@ -66,9 +67,8 @@ def compile_image_validating(
 ) -> Iterable[CompiledRule]:
     """Compile a policy into its rule, and one that pins digests where requests are changed; raises PolicyError."""
     spec = policy.raw["spec"]
-    mode = mode_of(spec)
     own = naming(exceptions, policy)
-    first, others, constraints = with_variants(_compiled(policy, spec, mode))
+    first, others, constraints = with_variants(spec, variants_of(spec), partial(_compiled, policy))
 
     def fitting(state: State) -> _Compiled:
         return others.get(state.review.resource, first) if others else first
@@ -78,7 +78,7 @@ def compile_image_validating(
 
     enforce = policy.failure_action == "Enforce"
     yield cel_rule(policy, policy.name, constraints, handle, enforce=enforce)
-    if mode == KUBERNETES and _asks(spec, "mutateDigest"):
+    if mode_of(spec) == KUBERNETES and _asks(spec, "mutateDigest"):
 
         def pin(state: State) -> Answers:
             one = fitting(state)
@@ -103,35 +103,20 @@ def effects_of(policy: Policy) -> Iterator[ResourceEffect]:
     spec = policy.raw["spec"]
     if not _asks(spec, PINNING):
         return
-    for one in (spec, *(variant.spec for variant in variants(spec))):
-        for rule in (one.get("matchConstraints") or {}).get("resourceRules") or ():
-            yield ResourceEffect(
-                f"spec.validationConfigurations.{PINNING}", ("create", "update"), rule
-            )
+    at = f"spec.validationConfigurations.{PINNING}"
+    for one in every_spec(spec):
+        for rule in rules_of(one):
+            yield ResourceEffect(at, ("create", "update"), rule)
 
 
-def _compiled(policy: Policy, spec: Block, mode: str) -> Iterator[_Compiled]:
-    if mode != KUBERNETES:
-        yield _one(policy, "", spec, compile_payload_constraints(mode), (), _OF_PAYLOADS)
-        return
-    yield from (_one(policy, *found) for found in specs_of(policy, spec))
-
-
-def _one(
-    policy: Policy,
-    name: str,
-    spec: Block,
-    constraints: Constraints,
-    resources: tuple[str, ...] = (),
-    names: frozenset[str] = _NAMES,
-) -> _Compiled:
+def _compiled(policy: Policy, name: str, spec: Block) -> _Compiled:
+    names = _NAMES if mode_of(spec) == KUBERNETES else _OF_PAYLOADS
     plain = names - _READ
     return _Compiled(
         name=name,
-        resources=resources,
-        constraints=constraints,
-        conditions=compile_named(spec.get("matchConditions") or (), plain, place="matchConditions"),
-        variables=compile_variables(spec.get("variables") or (), names),
+        constraints=constraints_of(policy, spec),
+        conditions=compile_conditions(spec, plain),
+        variables=compile_variables(spec, names),
         selection=compile_selection(spec, plain),
         attestors=compile_attestors(spec.get("attestors"), plain),
         attestations=compile_attestations(spec.get("attestations")),
@@ -199,7 +184,8 @@ def _answer(one: _Compiled, exceptions: Sequence[CompiledCelException], state: S
     try:
         exempt = _exempt(one, exceptions, bindings)
     except EvaluationError as error:
-        return _errored("match", f"failed to execute matching: {error.message}")
+        text = f"failed to execute matching: {error.message}"
+        return answered(Status.ERROR, text, rule="match")
     if exempt is None:
         return NO_ANSWER
     if exempt.is_whole:
@@ -207,7 +193,8 @@ def _answer(one: _Compiled, exceptions: Sequence[CompiledCelException], state: S
     try:
         return _judged(one, exempt, bindings)
     except EvaluationError as error:
-        return _errored("evaluation", f"failed to evaluate policy: {error.message}")
+        text = f"failed to evaluate policy: {error.message}"
+        return answered(Status.ERROR, text, rule="evaluation")
 
 
 def _judged(one: _Compiled, exempt: _Exempt, bindings: ImageBindings) -> Answers:
@@ -243,7 +230,3 @@ def _without_digest(images: Sequence[str]) -> str:
 def _excepted(exempt: _Exempt) -> Answers:
     message = f"rule is skipped due to policy exception: {', '.join(exempt.keys)}"
     return (RuleAnswer(Outcome(Status.SKIP, message), exceptions=exempt.keys, rule="exception"),)
-
-
-def _errored(rule: str, message: str) -> Answers:
-    return (RuleAnswer(Outcome(Status.ERROR, message), rule=rule),)

@@ -10,7 +10,6 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from engine.cleanup.ttl import LABELLED, has_deleted
-from engine.errors import EngineError
 from engine.lang import cel
 from engine.lang.cel import ast
 from engine.vocabulary import decides
@@ -45,13 +44,9 @@ def _may_label(block: Block) -> bool:
 
 def _expression(block: Block) -> ast.Node | None:
     """Return the tree of a mutation's expression, None where it cannot be read."""
-    text = (block.get("jsonPatch" if "jsonPatch" in block else "applyConfiguration") or {}).get(
-        "expression"
-    )
-    try:
-        return cel.compile(str(text or "").strip()).tree
-    except EngineError:
-        return None
+    mutation = block.get("jsonPatch" if "jsonPatch" in block else "applyConfiguration") or {}
+    program = cel.readable(mutation.get("expression"))
+    return None if program is None else program.tree
 
 
 def is_about_metadata(spec: Block) -> bool:
@@ -70,7 +65,7 @@ def _may_leave_metadata(block: Block) -> bool:
 
 def _leaves_metadata(node: ast.Node) -> bool:
     if isinstance(node, ast.Choice):
-        return any(map(_leaves_metadata, _outcomes(node)))
+        return any(map(_leaves_metadata, node.outcomes))
     if not isinstance(node, ast.MessageLiteral):
         return True
     return any(name != "metadata" or _decides(value) for name, value in _entries(node))
@@ -98,7 +93,7 @@ def _leads_elsewhere(path: Path) -> bool:
 def _decides(metadata: ast.Node) -> bool:
     """Tell whether metadata that is written may hold what decides what a policy does."""
     if isinstance(metadata, ast.Choice):
-        return any(map(_decides, _outcomes(metadata)))
+        return any(map(_decides, metadata.outcomes))
     if not isinstance(metadata, ast.MessageLiteral | ast.MapLiteral):
         return not isinstance(metadata, ast.Literal)
     return any(
@@ -133,7 +128,7 @@ def _writes_label(node: ast.Node, path: Path) -> bool:
                 key is None or _writes_label(value, (*path, key)) for key, value in _entries(node)
             )
         case ast.Choice():
-            return any(_writes_label(one, path) for one in _outcomes(node))
+            return any(_writes_label(one, path) for one in node.outcomes)
         case ast.Literal():
             return False
         case _:
@@ -143,7 +138,7 @@ def _writes_label(node: ast.Node, path: Path) -> bool:
 def _keys(node: ast.Node) -> Iterable[str | None]:
     """Return the keys of a value of labels; None for what is not known."""
     if isinstance(node, ast.Choice):
-        return chain.from_iterable(map(_keys, _outcomes(node)))
+        return chain.from_iterable(map(_keys, node.outcomes))
     if isinstance(node, ast.MessageLiteral | ast.MapLiteral):
         return [key for key, _ in _entries(node)]
     return () if isinstance(node, ast.Literal) else (None,)
@@ -165,21 +160,13 @@ def _given(value: ast.Node) -> ast.Node:
     return value.arguments[0] if isinstance(value, ast.Call) and is_of else value
 
 
-def _outcomes(node: ast.Choice) -> Iterator[ast.Node]:
-    yield from (value for _, value in node.cases)
-    yield node.otherwise
-
-
 def _any_patch(node: ast.Node, test: Callable[[ast.Node], bool]) -> bool:
     """Tell whether one of a list of JSON patches meets a test, or the list cannot be read."""
     match node:
         case ast.ListLiteral():
             return any(_any_outcome(item, test) for item, _ in node.items)
-        case ast.Chain() if all(operator == "+" for operator, _, _ in node.rest):
-            parts = (node.first, *(part for _, part, _ in node.rest))
+        case ast.Chain(is_sum=True, operands=parts) | ast.Choice(outcomes=parts):
             return any(_any_patch(part, test) for part in parts)
-        case ast.Choice():
-            return any(_any_patch(one, test) for one in _outcomes(node))
         case ast.Comprehension() if node.kind == "map":
             return _any_outcome(node.body, test)
         case ast.Bind() if node.kind not in ("optMap", "optFlatMap"):
@@ -190,7 +177,7 @@ def _any_patch(node: ast.Node, test: Callable[[ast.Node], bool]) -> bool:
 
 def _any_outcome(node: ast.Node, test: Callable[[ast.Node], bool]) -> bool:
     if isinstance(node, ast.Choice):
-        return any(_any_outcome(one, test) for one in _outcomes(node))
+        return any(_any_outcome(one, test) for one in node.outcomes)
     return test(node)
 
 
@@ -222,11 +209,7 @@ def _patch_writes_label(node: ast.Node) -> bool:
 def _pointer(node: ast.Node) -> Path:
     """Return the parts of a JSON pointer; OPEN stands at the end for a part, and all after it, that is not known."""
     text = ""
-    for part in (
-        (node.first, *(part for _, part, _ in node.rest))
-        if isinstance(node, ast.Chain)
-        else (node,)
-    ):
+    for part in node.operands if isinstance(node, ast.Chain) else (node,):
         known = _text(part)
         if known is None:
             text = text.rpartition("/")[0] + "/" + _OPEN
@@ -237,16 +220,13 @@ def _pointer(node: ast.Node) -> Path:
 
 def _text(node: ast.Node) -> str | None:
     """Return the text that an expression always comes to, if that can be read."""
-    if isinstance(node, ast.Literal):
-        return node.value if isinstance(node.value, str) else None
-    if isinstance(node, ast.Chain) and all(operator == "+" for operator, _, _ in node.rest):
-        parts = [_text(one) for one in (node.first, *(part for _, part, _ in node.rest))]
-        return None if None in parts else "".join(part or "" for part in parts)
-    if (
-        isinstance(node, ast.Call)
-        and node.name in ("jsonpatch.escapeKey", "escapeKey")
-        and len(node.arguments) == 1
-    ):
-        inner = _text(node.arguments[0])
-        return None if inner is None else inner.replace("~", "~0").replace("/", "~1")
+    match node:
+        case ast.Literal(value=str(text)):
+            return text
+        case ast.Chain(is_sum=True, operands=operands):
+            parts = [_text(one) for one in operands]
+            return None if None in parts else "".join(part or "" for part in parts)
+        case ast.Call(name="jsonpatch.escapeKey" | "escapeKey", arguments=[only]):
+            inner = _text(only)
+            return None if inner is None else inner.replace("~", "~0").replace("/", "~1")
     return None

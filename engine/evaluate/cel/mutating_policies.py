@@ -12,21 +12,35 @@ from typing import TYPE_CHECKING, Any, Final
 from engine.errors import EvaluationError
 from engine.evaluate.rules import NOTHING, CompiledRule
 from engine.evaluate.state import NO_ANSWER, Answers, Asked, RuleAnswer, State, answered
-from engine.model import Block, Object, Outcome, Policy, Review, Rule, RuleType, Status, Target
-from engine.model.kinds import is_enabled, skips_background
+from engine.model import Block, Object, Outcome, Policy, Rule, RuleType, Status, Target
+from engine.model.kinds import is_enabled, rules_of, skips_background
 from engine.model.result import VERBS, Power, ResourceEffect
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 from engine.record import record, replace
 
-from .autogen import variants
+from .autogen import every_spec, variants
 from .bindings import POLICY_NAMES, Bindings, request_of
-from .constraints import Constraints, any_of, compile_constraints
+from .constraints import Constraints, compile_constraints
 from .exceptions import CompiledCelException, covering, excepted, naming
-from .existing_objects import Targets, compile_targets, is_triggered, review_of_target, set_off_by
-from .expressions import Named, annotations_of, compile_named, compile_variables, unmet
+from .existing_objects import (
+    Targets,
+    compile_targets,
+    is_triggered,
+    review_of_target,
+    set_off_by,
+    whole,
+)
+from .expressions import (
+    Named,
+    annotations_of,
+    compile_annotations,
+    compile_conditions,
+    compile_variables,
+    unmet,
+)
 from .labelling import is_about_metadata, may_label
 from .mutations import Mutation, compile_mutations, mutated
-from .policy_rule import cel_rule
+from .policy_rule import cel_rule, with_variants
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -61,7 +75,7 @@ class Compiled:
         effect: Effect = Effect.MUTATE,
         fixed: Mapping[str, Any] = NOTHING,
     ) -> Answers:
-        """Return the answer for the object of a asked.
+        """Return the answer for the object of a review.
 
         `conditions` stand in for the policy's own match conditions, `fixed` for variables that are not of this object.
         """
@@ -116,17 +130,10 @@ def compile_mutating_policy(
 ) -> Iterable[CompiledRule]:
     """Compile a policy into its rules; raises PolicyError for an expression that cannot work."""
     spec = policy.raw["spec"]
-    compiled = compile_spec(policy, spec)
-    others = {
-        name: made
-        for variant in variants(spec)
-        for made in (compile_spec(policy, variant.spec),)
-        for name in variant.resources
-    }
-    own = naming(exceptions, policy)
-    constraints = any_of(
-        compiled.constraints, {key: one.constraints for key, one in others.items()}
+    compiled, others, constraints = with_variants(
+        spec, variants(spec), lambda _, one: compile_spec(policy, one)
     )
+    own = naming(exceptions, policy)
 
     def handle(asked: Asked) -> Answers:
         return others.get(asked.review.resource, compiled).answer(asked, own)
@@ -167,13 +174,13 @@ def _mutate_existing(
         try:
             found = list(targets.of(state, bindings))
         except EvaluationError as error:
-            outcome = Outcome(Status.ERROR, f"failed to evaluate policy: {error.message}")
-            return (RuleAnswer(outcome, rule="evaluation"),)
+            text = f"failed to evaluate policy: {error.message}"
+            return answered(Status.ERROR, text, rule="evaluation")
         for obj, resource, part in found:
             review = review_of_target(state.review, obj, resource, {})
             one = others.get(resource, compiled) if targets.expression is None else compiled
             made = one.answer(
-                _looking_at(state, review), exceptions, conditions=targets.conditions,
+                state.reviewing(review), exceptions, conditions=targets.conditions,
                 effect=Effect.MUTATE_EXISTING, fixed=fixed,
             )  # fmt: skip
             answers += tuple(_about(answer, obj, part) for answer in made)
@@ -190,12 +197,6 @@ def _leaves_out(trigger: Compiled, bindings: Bindings) -> bool:
         return True
 
 
-def _looking_at(state: State, review: Review) -> State:
-    made = state.looking_at(review.target)
-    made.review = review
-    return made
-
-
 def _about(answer: RuleAnswer, obj: Object, part: str) -> RuleAnswer:
     after = obj if answer.patched is None else answer.patched
     return replace(answer, patched=None, targets=(Target(obj, after, part),))
@@ -205,7 +206,7 @@ def effects(policy: Policy) -> Iterable[ResourceEffect]:
     """Yield what a policy does: changes that whoever asks did not think of, and existing objects changed."""
     spec = policy.raw["spec"]
     if not names_targets(spec):
-        for one in _specs_of(spec):
+        for one in every_spec(spec):
             yield from _changing(one)
     if not is_enabled(spec, "mutateExisting"):
         return
@@ -214,26 +215,16 @@ def effects(policy: Policy) -> Iterable[ResourceEffect]:
         yield ResourceEffect("spec.targetMatchConstraints.expression", ("*",))
         return
     at = "spec.targetMatchConstraints" if target.get("resourceRules") else "spec.matchConstraints"
-    for rule in target.get("resourceRules") or _rules_of(spec) or (None,):
+    for rule in target.get("resourceRules") or rules_of(spec) or (None,):
         yield from _rewriting(at, spec, rule)
-    for one in _specs_of(spec) if target.get("resourceRules") else ():
-        for rule in _rules_of(one):
+    for one in every_spec(spec) if target.get("resourceRules") else ():
+        for rule in rules_of(one):
             yield ResourceEffect("spec.matchConstraints", ("get",), rule)
-
-
-def _specs_of(spec: Block) -> Iterator[Block]:
-    """Yield a policy's own spec, and those that autogen makes of it."""
-    yield spec
-    yield from (variant.spec for variant in variants(spec))
-
-
-def _rules_of(spec: Block) -> Sequence[Block]:
-    return (spec.get("matchConstraints") or {}).get("resourceRules") or ()
 
 
 def _changing(spec: Block) -> Iterator[ResourceEffect]:
     """Yield what one spec, the policy's own or that of autogen, changes of what others write."""
-    for rule in _rules_of(spec) or (None,):
+    for rule in rules_of(spec) or (None,):
         operations = set((rule or {}).get("operations") or ("*",))
         verbs = dict.fromkeys(verb for name, verb in VERBS.items() if operations & {name, "*"})
         power = Power.OF_METADATA if is_about_metadata(spec) else Power.OF_ALL
@@ -244,8 +235,6 @@ def _changing(spec: Block) -> Iterator[ResourceEffect]:
 
 def _rewriting(at: str, spec: Block, rule: Block | None) -> Iterator[ResourceEffect]:
     """Yield what is done to targets: they are found and read as a whole, and written by the part that a rule names."""
-    from .existing_objects import whole
-
     labelling, read = _labelling(spec), whole(rule) if rule else None
     if read != rule:
         yield ResourceEffect(at, ("get", "list", *labelling), read)
@@ -270,21 +259,18 @@ def compile_spec(policy: Policy, spec: Block) -> Compiled:
         compile_constraints(
             spec.get("matchConstraints") or {}, namespace=policy.namespace, open_without_rules=True
         ),
-        compile_named(spec.get("matchConditions") or (), POLICY_NAMES, place="matchConditions"),
-        compile_variables(spec.get("variables") or (), POLICY_NAMES),
+        compile_conditions(spec, POLICY_NAMES),
+        compile_variables(spec, POLICY_NAMES),
         compile_mutations(
-            spec.get("mutations") or (), POLICY_NAMES,
+            spec.get("mutations") or (),
+            POLICY_NAMES,
             may_replace=(spec.get("evaluation") or {}).get("useServerSideApply") is True,
         ),
-        compile_named(
-            spec.get("auditAnnotations") or (), POLICY_NAMES, place="auditAnnotations", key="key",
-            expression="valueExpression",
-        ),
-    )  # fmt: skip
+        compile_annotations(spec, POLICY_NAMES),
+    )
 
 
 def errored(error: EvaluationError) -> Answers:
     """Return the answer of a policy that cannot be evaluated."""
     text = _OPERATOR.sub("no such overload", error.message)
-    outcome = Outcome(Status.ERROR, f"failed to evaluate policy: {text}")
-    return (RuleAnswer(outcome, rule="evaluation"),)
+    return answered(Status.ERROR, f"failed to evaluate policy: {text}", rule="evaluation")

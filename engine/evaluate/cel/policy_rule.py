@@ -7,26 +7,25 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 from engine.evaluate.rules import CompiledRule, finished
 from engine.evaluate.state import Answers, Asked
 from engine.model import Block, Policy, Review, Rule, RuleResult, RuleType
+from engine.model.kinds import KUBERNETES, mode_of
 
 from .autogen import variants
-from .constraints import Constraints, any_of, compile_constraints
+from .constraints import Constraints, any_of, compile_constraints, compile_payload_constraints
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from engine.evaluate.inputs import Inputs
     from engine.evaluate.quick import Quick
     from engine.evaluate.rules import Handler
 
+    from .autogen import Variant
+
     Answering = Callable[[Asked], Answers]
 
 
 class CompiledSpec(Protocol):
-    """One compiled spec of a policy: its own, or one that autogen made for `resources`."""
-
-    @property
-    def resources(self) -> tuple[str, ...]:
-        """The resources that it is for; none of the policy's own."""
+    """One compiled spec of a policy: its own, or one of autogen."""
 
     @property
     def constraints(self) -> Constraints:
@@ -36,27 +35,32 @@ class CompiledSpec(Protocol):
 _Spec = TypeVar("_Spec", bound=CompiledSpec)
 
 
-def specs_of(
-    policy: Policy, spec: Block
-) -> Iterator[tuple[str, Block, Constraints, tuple[str, ...]]]:
-    """Yield the policy's own spec and those of autogen, each with its name, its constraints and the resources it is for."""
-    made = ((one.name, one.spec, one.resources) for one in variants(spec))
-    for name, one, resources in (("", spec, ()), *made):
-        constraints = compile_constraints(
-            one.get("matchConstraints") or {}, namespace=policy.namespace
-        )
-        yield name, one, constraints, resources
+def constraints_of(policy: Policy, spec: Block) -> Constraints:
+    """Compile what one spec of a policy concerns: objects, or documents of the mode that it is asked of."""
+    mode = mode_of(spec)
+    if mode != KUBERNETES:
+        return compile_payload_constraints(mode)
+    return compile_constraints(spec.get("matchConstraints") or {}, namespace=policy.namespace)
 
 
-def with_variants(compiled: Iterable[_Spec]) -> tuple[_Spec, dict[str, _Spec], Constraints]:
-    """Return the policy's own spec, those of autogen by resource, and the constraints of all of them."""
-    first, *rest = compiled
-    others = {name: one for one in rest for name in one.resources}
-    return (
-        first,
-        others,
-        any_of(first.constraints, {key: one.constraints for key, one in others.items()}),
-    )
+def variants_of(spec: Block) -> Iterable[Variant]:
+    """Return what autogen makes of a policy about objects; there is nothing for documents of another mode."""
+    return variants(spec) if mode_of(spec) == KUBERNETES else ()
+
+
+def with_variants(
+    spec: Block, made: Iterable[Variant], compile_spec: Callable[[str, Block], _Spec]
+) -> tuple[_Spec, dict[str, _Spec], Constraints]:
+    """Compile a policy's own spec and what autogen `made` of it, each with its name.
+
+    Return its own, the others by resource, and the constraints of all of them.
+    """
+    first = compile_spec("", spec)
+    others: dict[str, _Spec] = {}
+    for one in made:
+        others.update(dict.fromkeys(one.resources, compile_spec(one.name, one.spec)))
+    by_resource = {key: one.constraints for key, one in others.items()}
+    return first, others, any_of(first.constraints, by_resource)
 
 
 def cel_rule(
@@ -78,41 +82,25 @@ def cel_rule(
     """
     own = rule or Rule(name)
     made = tuple(finished(policy, own.name, type, one, enforce) for one in usual or ())
+    quick: Quick | None = None
+    if at_once is not None and not policy.namespace:
+        # what policies of a namespace ask is confined, by their rules
+        def results(review: Review, inputs: Inputs) -> tuple[RuleResult, ...]:
+            answers = at_once(Asked(policy, review, inputs))
+            if answers is usual:
+                return made
+            return tuple([finished(policy, own.name, type, one, enforce) for one in answers])
+
+        quick = results
     return CompiledRule(
         policy=policy,
         rule=own,
         type=type,
         matcher=matcher,
-        context=(),
-        preconditions=None,
-        properties={},
-        exceptions=(),
         enforces=lambda _: enforce,
         handle=handle,
         is_plain=True,
         usual=usual,
         usual_results=made,
-        quick=_quick(policy, own.name, type, at_once, enforce, usual, made)
-        if at_once is not None and not policy.namespace
-        else None,
+        quick=quick,
     )
-
-
-def _quick(
-    policy: Policy,
-    name: str,
-    type_: RuleType,
-    at_once: Answering,
-    enforce: bool,
-    usual: Answers | None,
-    usual_results: tuple[RuleResult, ...],
-) -> Quick:
-    """Return what gives the results of a cluster-wide policy; what those of a namespace ask is confined, by their rules."""
-
-    def quick(review: Review, inputs: Inputs) -> tuple[RuleResult, ...]:
-        answers = at_once(Asked(policy, review, inputs))
-        if answers is usual:
-            return usual_results
-        return tuple([finished(policy, name, type_, one, enforce) for one in answers])
-
-    return quick

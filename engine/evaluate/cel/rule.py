@@ -24,7 +24,7 @@ def compile_cel_rule(rule: Rule) -> Handler:
     """Compile the handler of a rule with `validate.cel`; raises PolicyError for an expression that cannot work."""
     block = rule.validate or {}
     spec = block["cel"]
-    variables = compile_variables(spec.get("variables") or (), NAMES)
+    variables = compile_variables(spec, NAMES)
     check = _compile_check(rule, spec, str(block.get("message") or ""))
     kind, reference = spec.get("paramKind") or {}, spec.get("paramRef") or {}
 

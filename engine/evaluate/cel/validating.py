@@ -7,26 +7,28 @@ pass, one that denies it a failure with what is answered. Where no expression ha
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.errors import EvaluationError
-from engine.evaluate.state import NO_ANSWER, Answers, Asked, RuleAnswer, answered
-from engine.model import Block, Outcome, Policy, Status
-from engine.model.kinds import KUBERNETES, mode_of
+from engine.evaluate.state import NO_ANSWER, Answers, Asked, answered
+from engine.model import Block, Policy, Status
+from engine.model.kinds import mode_of
 from engine.record import record
 
 from . import expressions
 from .bindings import POLICY_NAMES, Bindings
 from .checks import Checks, checked, compile_checks
-from .constraints import Constraints, compile_payload_constraints
 from .exceptions import CompiledCelException, covering, excepted, naming
-from .policy_rule import cel_rule, specs_of, with_variants
+from .policy_rule import cel_rule, constraints_of, variants_of, with_variants
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from engine.evaluate.rules import CompiledRule
     from engine.lang.cel import Program
+
+    from .constraints import Constraints
 
 _PASSED = answered(Status.PASS, "success")
 _SKIPPED = answered(Status.SKIP, "skip")
@@ -37,7 +39,6 @@ class _Compiled:
     """One spec: the policy's own, or that of autogen."""
 
     name: str
-    resources: tuple[str, ...]
     constraints: Constraints
     conditions: tuple[expressions.Named, ...]
     variables: Mapping[str, Program]
@@ -50,9 +51,8 @@ def compile_validating(
 ) -> Iterable[CompiledRule]:
     """Compile a policy into its one rule; raises PolicyError for an expression that cannot work."""
     spec = policy.raw["spec"]
-    mode = mode_of(spec)
     own = naming(exceptions, policy)
-    first, others, constraints = with_variants(_compiled(policy, spec, mode))
+    first, others, constraints = with_variants(spec, variants_of(spec), partial(_compiled, policy))
 
     def handle(asked: Asked) -> Answers:
         one = others.get(asked.review.resource, first) if others else first
@@ -64,39 +64,23 @@ def compile_validating(
     )
 
 
-def _compiled(policy: Policy, spec: Block, mode: str) -> Iterator[_Compiled]:
-    if mode != KUBERNETES:
-        yield _one("", spec, compile_payload_constraints(mode), mode=mode)
-        return
-    yield from (_one(*found) for found in specs_of(policy, spec))
-
-
-def _one(
-    name: str,
-    spec: Block,
-    constraints: Constraints,
-    resources: tuple[str, ...] = (),
-    mode: str = "",
-) -> _Compiled:
+def _compiled(policy: Policy, name: str, spec: Block) -> _Compiled:
     return _Compiled(
         name=name,
-        resources=resources,
-        constraints=constraints,
-        conditions=expressions.compile_named(
-            spec.get("matchConditions") or (), POLICY_NAMES, place="matchConditions"
-        ),
-        variables=expressions.compile_variables(spec.get("variables") or (), POLICY_NAMES),
-        checks=_checks(spec, mode),
+        constraints=constraints_of(policy, spec),
+        conditions=expressions.compile_conditions(spec, POLICY_NAMES),
+        variables=expressions.compile_variables(spec, POLICY_NAMES),
+        checks=_checks(spec),
         ignores_errors=spec.get("failurePolicy") == "Ignore",
     )
 
 
-def _checks(spec: Block, mode: str) -> Checks | Verdicts:
+def _checks(spec: Block) -> Checks | Verdicts:
     """Compile validations: for requests they give responses, otherwise they are true or not."""
-    if mode not in ("HTTP", "Envoy"):
+    if mode_of(spec) not in ("HTTP", "Envoy"):
         return compile_checks(spec, POLICY_NAMES, passed=_PASSED)
-
-    return compile_verdicts(spec, POLICY_NAMES, passed=_PASSED)
+    blocks = spec.get("validations") or ()
+    return Verdicts(expressions.compile_validations(blocks, POLICY_NAMES), _PASSED)
 
 
 def _answer(one: _Compiled, exceptions: Sequence[CompiledCelException], asked: Asked) -> Answers:
@@ -112,8 +96,8 @@ def _answer(one: _Compiled, exceptions: Sequence[CompiledCelException], asked: A
         except EvaluationError as error:
             if one.ignores_errors:
                 return _SKIPPED
-            outcome = Outcome(Status.ERROR, f"failed to load context: {error.message}")
-            return (RuleAnswer(outcome, rule="evaluation"),)
+            text = f"failed to load context: {error.message}"
+            return answered(Status.ERROR, text, rule="evaluation")
     return (
         checked(one.checks, bindings)
         if isinstance(one.checks, Checks)
@@ -152,8 +136,3 @@ class Verdicts:
             return self.passed
         told = draft.body or validation.message or f"denied with status {draft.status}"
         return answered(Status.FAIL, told)
-
-
-def compile_verdicts(block: Block, names: Collection[str], *, passed: Answers) -> Verdicts:
-    """Compile the validations of a policy for requests; raises PolicyError."""
-    return Verdicts(expressions.compile_validations(block.get("validations") or (), names), passed)
