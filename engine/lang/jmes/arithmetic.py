@@ -16,7 +16,7 @@ from engine.lang.quantity import Format, Quantity
 from engine.record import record
 
 from .signature import Table, fail
-from .values import Env, as_float, is_number, number, spend
+from .values import Env, is_number, number, spend
 
 if TYPE_CHECKING:
     from engine.model import Json
@@ -117,19 +117,19 @@ def total(env: Env, elements: list[Json]) -> Json:
 @table.function("round(number, number) number", "the number rounded to so many decimals")
 def round_off(_env: Env, given: float, digits: float) -> float:
     """Round half away from zero."""
-    places = as_float(digits)
+    places = gotext.as_float(digits)
     if not places.is_integer():
         raise fail("round", "Non-integer argument(s) passed for round off")
     if places < 0:
         # Upstream's own text, which lacks its values.
         raise fail("round", "%!d(MISSING) argument is out of bounds (%!d(MISSING))")
     shift = _power_of_ten(places)
-    return _number(_divided(_half_away(as_float(given) * shift), shift))
+    return _number(_divided(_half_away(gotext.as_float(given) * shift), shift))
 
 
 def _operand(name: str, value: Json) -> _Operand:
     if is_number(value):
-        return as_float(value)
+        return gotext.as_float(value)
     if value.__class__ is str:
         read = quantity.parse(value)
         if read is not None:

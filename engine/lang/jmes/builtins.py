@@ -9,18 +9,7 @@ from engine.errors import EvaluationError
 from engine.lang import gotext
 
 from .signature import Table
-from .values import (
-    Env,
-    ItemList,
-    as_float,
-    check_length,
-    equal,
-    held,
-    is_number,
-    number,
-    spend,
-    spend_size,
-)
+from .values import Env, ItemList, check_length, equal, held, is_number, number, spend, spend_size
 
 if TYPE_CHECKING:
     from engine.model import Json
@@ -42,19 +31,19 @@ _TYPES: Final = {
 @table.function("abs(number) number", "the number without its sign")
 def absolute(_env: Env, given: float) -> float:
     """Return the absolute value."""
-    return number(abs(as_float(given)))
+    return number(abs(gotext.as_float(given)))
 
 
 @table.function("ceil(number) number", "the next whole number upwards")
 def ceil(_env: Env, given: float) -> float:
     """Round up to a whole number; -0.5 gives negative zero, as in Go."""
-    return _whole(as_float(given), math.ceil)
+    return _whole(gotext.as_float(given), math.ceil)
 
 
 @table.function("floor(number) number", "the next whole number downwards")
 def floor(_env: Env, given: float) -> float:
     """Round down to a whole number."""
-    return _whole(as_float(given), math.floor)
+    return _whole(gotext.as_float(given), math.floor)
 
 
 @table.function("contains(array|string, any) boolean", "whether the text or list holds the value")

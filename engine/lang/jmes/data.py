@@ -12,7 +12,7 @@ from engine.lang.work import charge
 from .gojson import GoJsonError, decode
 from .signature import Table, fail
 from .texts import single
-from .values import Env, ItemList, as_float, held, is_number, spend
+from .values import Env, ItemList, held, is_number, spend
 
 if TYPE_CHECKING:
     from engine.model import Json
@@ -93,7 +93,7 @@ def object_from_lists(env: Env, keys: list[Json], values: list[Json]) -> dict[st
 
 
 def _index(key: float) -> int:
-    position = as_float(key)
+    position = gotext.as_float(key)
     if not position.is_integer():
         shown = gotext.general(position)
         raise fail("lookup", f"argument #2: expected an integer number but got: {shown}")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any, Final
 
-from .values import Env, Missing, Run, as_float, equal, is_false, is_number
+from engine.lang.gotext import as_float
+
+from .values import Env, Missing, Run, equal, is_false, is_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import EvaluationError, LimitError
+from engine.lang.gotext import as_float
 from engine.lang.work import charge
 
 from .signature import Table
-from .values import Env, ExpRef, ItemList, Missing, as_float, is_number, number, spend
+from .values import Env, ExpRef, ItemList, Missing, is_number, number, spend
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,7 +11,7 @@ from engine.lang import gotext, regex, wildcard
 from engine.lang.work import charge
 
 from .signature import Table, fail
-from .values import Env, GoInt, as_float, check_length, equal, spend
+from .values import Env, GoInt, check_length, equal, spend
 
 if TYPE_CHECKING:
     from engine.model import Json
@@ -122,7 +122,7 @@ def _replaced(env: Env, text: str, old: str, new: str, count: int) -> str:
 
 def _as_int(value: float) -> int:
     """Cut to a whole number as Go does on amd64: what does not fit becomes the lowest integer."""
-    size = as_float(value)
+    size = gotext.as_float(value)
     return int(size) if -_HIGHEST <= size < _HIGHEST else -int(_HIGHEST)
 
 
@@ -219,7 +219,7 @@ def _as_text(value: str | float) -> str:
 
 def single(value: float) -> str:
     """Return the shortest digits that tell a number from its neighbours among 32-bit floats, never an exponent."""
-    packed = _to_single(as_float(value))
+    packed = _to_single(gotext.as_float(value))
     for digits in range(1, 10):
         shown = float(f"{packed:.{digits}g}")
         if shown == packed or _to_single(shown) == packed:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine.errors import EvaluationError, LimitError
 from engine.lang.chance import Chance
+from engine.lang.gotext import as_float
 from engine.lang.work import charge
 
 if TYPE_CHECKING:
@@ -116,14 +117,6 @@ def is_number(value: Json) -> bool:
     """Return whether `value` is a number to JMESPath: neither a boolean nor a `GoInt`."""
     kind = value.__class__
     return kind is int or kind is float
-
-
-def as_float(value: int | float) -> float:  # noqa: PYI041 - documents which two classes come in
-    """Return the 64-bit float that upstream holds for a number; infinity for what is too large."""
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf") if value > 0 else float("-inf")
 
 
 def number(value: float) -> float:
