@@ -23,7 +23,6 @@ DYNAMIC: Final = types.DYN
 
 CONFIGURATION: Final = "Object"
 PATCHES: Final = "list(JSONPatch)"
-_LISTS: Final = "list("
 
 
 def check_output(
@@ -53,7 +52,7 @@ def _may_be(found: Type, wanted: str) -> bool:
     if found in (types.UNKNOWN, types.ERROR) or types.shown(found) == wanted:
         return True
     name, parts = types.head(found), types.parts(found)
-    if wanted.startswith(_LISTS):
+    if wanted.startswith("list("):
         return name == "list" and any(types.mentions(part, types.UNKNOWN) for part in parts)
     return name == wanted != "list"
 

@@ -67,16 +67,14 @@ _KNOWN: Final[Mapping[str, Type]] = {
         for field, kind in {types.CLOSED: UNKNOWN, **fields}.items()
     },
 }
-_MUTATIONS: Final = frozenset({"Mutating"})
-_IMAGES: Final = frozenset({"ImageValidating"})
 _ONLY: Final[Mapping[str, frozenset[str]]] = {
     "generator": frozenset({"Generating"}),
     "parseServiceAccount": frozenset({"Validating", "Mutating", "ImageValidating"}),
     "x509": frozenset({"Validating", "Mutating", "Generating", "Deleting"}),
-    **dict.fromkeys(("Object", "JSONPatch", "jsonpatch"), _MUTATIONS),
+    **dict.fromkeys(("Object", "JSONPatch", "jsonpatch"), frozenset({"Mutating"})),
     **dict.fromkeys(
         ("verifyImageSignatures", "verifyAttestationSignatures", "extractPayload", "getImageData"),
-        _IMAGES,
+        frozenset({"ImageValidating"}),
     ),
 }
 """What only policies of some families know."""

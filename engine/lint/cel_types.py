@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     Shape = Mapping[str, Any] | None
     Scope = Mapping[str, Shape]
 
-_ROOTS: Final = ("object", "oldObject")
 _COMPARISONS: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
 _NAMES: Final = {"string": "string", "boolean": "bool", "integer": "int", "number": "double"}
 _NUMBERS: Final = frozenset({"int", "double"})
@@ -79,7 +78,7 @@ def type_warnings(
     """
     known: dict[str, Shape] = {}
     holder = {"type": "object", "properties": known, _OPENINGS[0]: True}
-    scope: dict[str, Shape] = {**dict.fromkeys(_ROOTS, shape), "variables": holder}
+    scope: dict[str, Shape] = {**dict.fromkeys(("object", "oldObject"), shape), "variables": holder}
     for variable in variables:
         check = _Check(schemas)
         known[str(variable.get("name", ""))] = check.of_text(variable.get("expression"), scope)

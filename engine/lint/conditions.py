@@ -17,7 +17,6 @@ DEPRECATED = {"In": "AnyIn or AllIn", "NotIn": "AnyNotIn or AllNotIn"}
 """Operators that policies should not use any more, and what they should use."""
 
 _REQUESTED = ("CREATE", "UPDATE", "DELETE", "CONNECT")
-_OPERATION = "{{request.operation}}"
 _MISSING = "entered value of `key`, `value` or `operator` is missing or misspelled"
 
 
@@ -53,7 +52,7 @@ def _check_list(listed: list[Json], path: str, allowed: Sequence[str]) -> Iterat
 
 def _check_operations(key: Json, value: Json, at: str) -> Iterator[Finding]:
     """Find what the operation of a request is compared with and never is."""
-    if not isinstance(key, str) or key.replace(" ", "") != _OPERATION:
+    if not isinstance(key, str) or key.replace(" ", "") != "{{request.operation}}":
         return
     for one in value if isinstance(value, list) else [value]:
         if isinstance(one, str) and "{{" not in one and one not in _REQUESTED:

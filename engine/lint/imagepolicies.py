@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engine.fields import part
 from engine.model.kinds import KUBERNETES, mode_of
 
 from . import celpolicies
@@ -66,7 +67,7 @@ def _check_attestors(spec: Block, names: Collection[str], scope: Scope) -> Itera
         for where, text in _expressions(block, path):
             yield from check_expression(text, where, names, scope)
         for keys, text in _UNREAD.items():
-            if _at(block, keys):
+            if part(block, *keys[:-1]).get(keys[-1]):
                 yield warning(".".join((path, *keys)), text)
         yield from _check_parts(block.get("cosign"), f"{path}.cosign")
     for index, block in enumerate(spec.get("attestations") or ()):
@@ -79,7 +80,7 @@ def _check_parts(cosign: Any, path: str) -> Iterator[Finding]:
     """Find a cosign attestor that is nobody, or several at once, and one that names no identity."""
     if not isinstance(cosign, dict):
         return
-    if sum(isinstance(cosign.get(part), dict) for part in _PARTS) != 1:
+    if sum(isinstance(cosign.get(name), dict) for name in _PARTS) != 1:
         yield error(path, f"Invalid value: exactly one of {', '.join(_PARTS)} is needed")
     keyless = cosign.get("keyless")
     if isinstance(keyless, dict) and not keyless.get("identities"):
@@ -94,9 +95,3 @@ def _expressions(block: Any, path: str) -> Iterator[tuple[str, str]]:
             yield place, str(value)
         elif isinstance(value, dict):
             yield from _expressions(value, place)
-
-
-def _at(block: Any, keys: tuple[str, ...]) -> Any:
-    for key in keys:
-        block = block.get(key) if isinstance(block, dict) else None
-    return block

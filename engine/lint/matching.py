@@ -209,17 +209,13 @@ def _is_empty_set(rule: Rule) -> bool:
     if exclude.get("all") or match.get("all"):
         return False
     matched, excluded = entries(match, ""), entries(exclude, "")
-    if not any(_asks(entry.block) for entry in excluded):
+    if not any(entry.block.get(name) for entry in excluded for name in ("resources", *USER_FIELDS)):
         return not exclude.get("any")
     if match.get("any") and exclude.get("any"):
         return any(left.block == right.block for left in matched for right in excluded)
     if match.get("any") or exclude.get("any"):
         return False
     return _covers(match, exclude)
-
-
-def _asks(block: Block) -> bool:
-    return bool(block.get("resources")) or any(block.get(name) for name in USER_FIELDS)
 
 
 def _covers(match: Block, exclude: Block) -> bool:

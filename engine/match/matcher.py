@@ -134,7 +134,8 @@ def compile_match(match: Block, exclude: Block, *, policy_namespace: str = "") -
             ),
         )
     if excluded.test is not never:
-        tests.append(_negated(excluded.test))
+        left_out = excluded.test
+        tests.append(lambda review: not left_out(review))
     return Matcher(
         applies=_guarded(every(tests), included, alone=len(tests) == 1),
         kinds=included.kinds,
@@ -164,7 +165,8 @@ def _group(block: Block, use: Use) -> Group:
     if either:
         return Group("any", either, some(_tests(either)), _widest(either))
     if each:
-        return Group("all", each, _all_of(each), _narrowest(each))
+        test = never if any(entry.is_empty for entry in each) else every(_tests(each))
+        return Group("all", each, test, _narrowest(each))
     legacy = compile_filter(block, use)
     if legacy.is_empty:
         return Group("", (), never, frozenset())
@@ -178,10 +180,6 @@ def _filters(entries: object, name: str, use: Use) -> tuple[Filter, ...]:
 def _tests(filters: Iterable[Filter]) -> list[Test]:
     """Return the tests of the entries that ask for something; an empty entry matches nothing."""
     return [entry.test for entry in filters if not entry.is_empty]
-
-
-def _all_of(filters: tuple[Filter, ...]) -> Test:
-    return never if any(entry.is_empty for entry in filters) else every(_tests(filters))
 
 
 def _widest(filters: Iterable[Filter]) -> frozenset[str] | None:
@@ -201,10 +199,6 @@ def _narrowest(filters: Iterable[Filter]) -> frozenset[str] | None:
         if entry.kinds is not None:
             found = entry.kinds if found is None else found & entry.kinds
     return found
-
-
-def _negated(test: Test) -> Test:
-    return lambda review: not test(review)
 
 
 def _guarded(test: Test, included: Group, *, alone: bool) -> Test:

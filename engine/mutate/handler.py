@@ -26,9 +26,6 @@ NOTHING_APPLIED: Final = "no patches applied"
 """Message of a skip: the patch leaves the object as it is."""
 
 
-_STRATEGIC: Final = "patchStrategicMerge"
-
-
 def apply_strategic(patch: Json, obj: Object, *, is_plain: bool = False) -> Object:
     """Merge a patchStrategicMerge into an object; `is_plain` says that its anchors have been resolved.
 
@@ -64,7 +61,7 @@ def is_descending(entry: Block) -> bool:
     Without `order` that is so for strategic merges, which put new list items in front.
     """
     order = entry.get("order")
-    return bool(order == "Descending" if order else entry.get(_STRATEGIC) is not None)
+    return bool(order == "Descending" if order else entry.get("patchStrategicMerge") is not None)
 
 
 def _operations(patch: str | Sequence[Operation] | Sequence[Block]) -> Sequence[Operation]:

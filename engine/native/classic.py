@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     Resolve = Callable[[str], Iterable[tuple[str, str, str]]]
     """Returns group, version and resource (with its subresource) of a kind as a rule writes it."""
 
-_ANY: Final = "*"
 _OPERATIONS: Final = ("CREATE", "UPDATE", "CONNECT", "DELETE")
 _PEOPLE: Final = ("roles", "clusterRoles", "subjects")
 _SELECTORS: Final = ("namespaceSelector", "selector")
@@ -208,7 +207,7 @@ def _as_rules(entries: Iterable[Block], resolve: Resolve) -> Iterator[dict[str, 
     joined: dict[tuple[Any, ...], set[str]] = {}
     for one in entries:
         operations, names = tuple(_operations(one)), tuple(_names(one))
-        for text in one.get("kinds") or (_ANY,):
+        for text in one.get("kinds") or ("*",):
             found = list(resolve(str(text)))
             if not found:
                 raise _no(f": the kind `{text}` is not served.")

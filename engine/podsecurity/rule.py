@@ -123,9 +123,6 @@ def _control_json(check: Check, violation: Violation) -> str:
 #
 # Only the report's list of images needs it; exclusions compare images as the pod spells them.
 
-_REGISTRY: Final = "docker.io"
-_TAG: Final = "latest"
-
 
 def full_reference(container: Container) -> str:
     """Return the container's image in full; the container's name when it has no image."""
@@ -134,10 +131,10 @@ def full_reference(container: Container) -> str:
         return container.name
     first, slash, _ = image.partition("/")
     if not slash or not ("." in first or ":" in first or first == "localhost"):
-        image = f"{_REGISTRY}/{image}"
+        image = f"docker.io/{image}"
     if "@" in image:
         return _without_tag(image)
-    return image if ":" in image.rpartition("/")[2] else f"{image}:{_TAG}"
+    return image if ":" in image.rpartition("/")[2] else f"{image}:latest"
 
 
 def _without_tag(image: str) -> str:

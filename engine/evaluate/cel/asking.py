@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from engine.model import Review
 
 
-_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-
-
 def answered(question: Any, inputs: Inputs, review: Review) -> Any:
     """Answer an expression's question from the answers at hand; raises LookupNeeded for one that is not among them.
 
@@ -152,7 +149,8 @@ def _access(question: lookups.AccessCheck, inputs: Inputs, review: Review) -> di
     """
     body = _body({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
                   "spec": {**_requester(question, review), **_action(question)}})  # fmt: skip
-    answer = inputs.ask(ApiCallLookup("POST", _REVIEWS, body))
+    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+    answer = inputs.ask(ApiCallLookup("POST", path, body))
     if answer.error or answer.is_absent:
         return {"allowed": False, "reason": "", "error": answer.error or "no authorizer is known"}
     value = answer.value if isinstance(answer.value, dict) else {}

@@ -27,8 +27,6 @@ _TEMPLATED: Final = {
     "statefulsets": ("apps", "StatefulSet"),
 }
 _CRON_JOBS: Final = {"cronjobs": ("batch", "CronJob")}
-_TEMPLATE: Final = ("template",)
-_JOB_TEMPLATE: Final = ("jobTemplate", "spec", "template")
 
 _MOVED: Final = re.compile(
     r"\b(object|oldObject|Object)\.(spec|metadata\.labels|metadata\.annotations)"
@@ -56,8 +54,8 @@ def variants(spec: Block) -> Iterator[Variant]:
         return
     wanted = _wanted(spec)
     for name, kinds, path in (
-        ("defaults", _TEMPLATED, _TEMPLATE),
-        ("cronjobs", _CRON_JOBS, _JOB_TEMPLATE),
+        ("defaults", _TEMPLATED, ("template",)),
+        ("cronjobs", _CRON_JOBS, ("jobTemplate", "spec", "template")),
     ):
         chosen = {resource: kind for resource, kind in kinds.items() if resource in wanted}
         if chosen:

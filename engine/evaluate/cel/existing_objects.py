@@ -55,19 +55,17 @@ class Targets:
                 yield obj, resource, self._part_of(str(obj.get("apiVersion")), resource)
             return
         seen = set()
-        for lookup, part in self._lookups(state.policy.namespace):
+        within = state.policy.namespace
+        for at, resource, part in self._named():
+            lookup = ListLookup(at, "", within, selector=self.selector, resource=resource)
             answer = state.inputs.ask(lookup)
             if answer.error:
-                raise EvaluationError(f"failed to fetch targets {lookup.resource}: {answer.error}")
+                raise EvaluationError(f"failed to fetch targets {resource}: {answer.error}")
             for obj in () if answer.is_absent else answer.value or ():
-                known = (lookup.resource, *_place(obj))
-                if known not in seen and self._concerns(state, obj, lookup.resource):
+                known = (resource, *_place(obj))
+                if known not in seen and self._concerns(state, obj, resource):
                     seen.add(known)
-                    yield obj, lookup.resource, part
-
-    def _lookups(self, within: str) -> Iterator[tuple[ListLookup, str]]:
-        for at, resource, part in self._named():
-            yield ListLookup(at, "", within, selector=self.selector, resource=resource), part
+                    yield obj, resource, part
 
     def _named(self) -> Iterator[tuple[str, str, str]]:
         """Yield version, resource and part of what the rules name; what a wildcard means only a request says."""

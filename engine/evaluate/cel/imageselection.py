@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EvaluationError, PolicyError
 from engine.evaluate.state import NO_ANSWER, Answers, RuleAnswer
+from engine.fields import part
 from engine.images.extract import CONTAINER_LISTS, POD_SPECS
 from engine.lang import wildcard
 from engine.lang.cel import CelError
@@ -90,12 +91,10 @@ def containers(
     path = POD_SPECS.get(review.kind) if review.group in _GROUPS and not review.payload else None
     if path is None:
         return
-    spec: Json = review.object
-    for part in path:
-        spec = spec.get(part) if isinstance(spec, dict) else None
+    spec = part(review.object, *path)
     for name in CONTAINER_LISTS:
         yield name, None
-        listed = spec.get(name) if isinstance(spec, dict) else None
+        listed = spec.get(name)
         for index, one in enumerate(listed if isinstance(listed, list) else ()):
             if isinstance(one, dict):
                 yield name, ("/".join(("", *path, name, str(index), "image")), one)

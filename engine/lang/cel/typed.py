@@ -93,18 +93,6 @@ def _typed(name: str, content: Any) -> Any:
         raise CelError(f"no value of type `{name}`") from error
 
 
-def _whole(content: Any) -> int:
-    return whole(int(content))
-
-
-def _unsigned(content: Any) -> values.Uint:
-    return unsigned(int(content))
-
-
-def _number(content: Any) -> float:
-    return _SPECIAL[content] if content in _SPECIAL else float(content)
-
-
 def _same(kind: type) -> Callable[[Any], Any]:
     def read(content: Any) -> Any:
         if type(content) is not kind:
@@ -127,10 +115,6 @@ def _map(content: Any) -> dict[Any, Any]:
     return {values.as_key(decode(key)): decode(part) for key, part in pairs}
 
 
-def _duration(content: str) -> Any:
-    return compile_text("duration(text)")({"text": content})
-
-
 def _type(content: str) -> values.CelType:
     long = {short: name for name, short in _SHORT.items()}
     name = long.get(content, content)
@@ -140,15 +124,15 @@ def _type(content: str) -> values.CelType:
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
     "null": _null,
     "bool": _same(bool),
-    "int": _whole,
-    "uint": _unsigned,
-    "double": _number,
+    "int": lambda content: whole(int(content)),
+    "uint": lambda content: unsigned(int(content)),
+    "double": lambda content: _SPECIAL[content] if content in _SPECIAL else float(content),
     "string": _same(str),
     "bytes": lambda content: b64decode(content, validate=True),
     "list": lambda content: [decode(item) for item in content],
     "map": _map,
     "timestamp": read_time,
-    "duration": _duration,
+    "duration": lambda content: compile_text("duration(text)")({"text": content}),
     "type": _type,
     "optional": lambda content: (
         values.NONE if content is None else values.Optional(decode(content))
