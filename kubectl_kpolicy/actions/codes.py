@@ -60,9 +60,6 @@ class CodeActions:
         self._client, self._now, self._world = client, now, world
         self._me, self.user = me, me.user
 
-    def __repr__(self) -> str:
-        return f"<CodeActions of {self.user}>"
-
     def objection(self, form: Mapping[str, str]) -> str:
         """Return what is wrong with a form as it stands, empty when nothing is."""
         try:

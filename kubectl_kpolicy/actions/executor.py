@@ -51,9 +51,6 @@ class ActionExecutor:
         self._client, self.now, self.world = client, now, world
         self.who = who or Identity()
 
-    def __repr__(self) -> str:
-        return f"<ActionExecutor for {self.user or '-'}>"
-
     @property
     def user(self) -> str:
         """The name of who acts; empty where the server has not told."""

@@ -36,9 +36,6 @@ class Live:
         self._outside = outside
         self._namespace = namespace
 
-    def __repr__(self) -> str:
-        return f"<Live {self._outside!r}>"
-
     def add_policies(self, loaded: Loaded) -> None:
         """Add the policies in force; those that cannot be read stand in `problems`.
 

@@ -145,9 +145,6 @@ class BesideSource:
         self.name = ",".join(members)
         self.world: ClusterCache = BesideCache({name: one.world for name, one in members.items()})
 
-    def __repr__(self) -> str:
-        return f"<BesideSource {self.name}>"
-
     def now(self) -> datetime:
         """Return the instant that the clusters are looked at."""
         return next(iter(self.members.values())).now()
@@ -180,9 +177,6 @@ class AbsentSource:
         self._error = error
         for resource in RESOURCES:
             self.world.hindered(resource, Problem(Trouble.FAILED, error.message, error.help))
-
-    def __repr__(self) -> str:
-        return f"<AbsentSource {self.name}>"
 
     async def start(self) -> None:
         """Do nothing."""

@@ -73,10 +73,6 @@ class ClusterCache:
         self._derived: dict[str, tuple[int, Any]] = {}
         self._rows: dict[tuple[str, Key], tuple[Object, Sequence[Any]]] = {}
 
-    def __repr__(self) -> str:
-        count = sum(map(len, self._objects.values()))
-        return f"<ClusterCache {count} objects, {len(self._synced)} resources, {len(self._problems)} problems>"
-
     def objects(self, resource: str) -> list[Object]:
         """Return the objects of a resource, in the order they came."""
         return list(self._objects.get(resource, {}).values())

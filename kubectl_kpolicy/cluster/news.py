@@ -45,9 +45,6 @@ class Watch:
         self._critical: frozenset[str] | None = None
         self._warned: set[str] = set()
 
-    def __repr__(self) -> str:
-        return f"<Watch, {len(self._states or ())} grants>"
-
     def news(self, world: ClusterCache, now: datetime) -> list[Notice]:
         """Return what has happened since the last look."""
         found: list[Notice] = []

@@ -80,9 +80,6 @@ class Planner:
         self._lookups: Lookups | None = None
         self._below: dict[str, list[Object]] | None = None
 
-    def __repr__(self) -> str:
-        return f"<Planner at {self._now}>"
-
     async def start(self) -> None:
         """Ask which kinds there are; raises KubeError."""
         from controllers.kube.discovery import Discovery

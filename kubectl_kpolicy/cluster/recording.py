@@ -152,9 +152,6 @@ class ReplaySource:
         self.name = recording.name
         self._at = at or recording.ended_at
 
-    def __repr__(self) -> str:
-        return f"<ReplaySource {self.name} at {absolute(self._at)}>"
-
     def now(self) -> datetime:
         """Return the instant that is looked at."""
         return self._at

@@ -102,9 +102,6 @@ class LiveSource:
         self._silent: dict[str, Problem] = {}
         self._cut: dict[str, _Cut] = {}
 
-    def __repr__(self) -> str:
-        return f"<LiveSource {self.name or '-'} {self.world!r}>"
-
     def now(self) -> datetime:
         """Return the current instant."""
         return self._clock.now()

@@ -203,9 +203,6 @@ class GrantForm:
         self._world, self._now, self._hand_in = world, now, hand_in
         self._who = who or Identity()
 
-    def __repr__(self) -> str:
-        return f"<GrantForm {'open' if self._hand_in else 'closed'} over {self._world!r}>"
-
     def manifest(self, draft: Draft) -> Object:
         """Return the Grant that a draft stands for."""
         return manifest(ask_of(draft), self._who)

@@ -107,9 +107,6 @@ class KnownRights:
         self.ask: Callable[[str], Awaitable[Mapping[Right, bool]]] | None = None
         self._by_place: dict[str, Mapping[Right, bool]] = {}
 
-    def __repr__(self) -> str:
-        return f"<KnownRights {len(self.everywhere)} in {len(self._by_place)} namespaces>"
-
     def at(self, place: str) -> Mapping[Right, bool]:
         """Return what may be done in a namespace: what may not be done everywhere may be allowed there."""
         if self.ask is None or not place:

@@ -56,9 +56,6 @@ class OneCluster:
         self.rights = KnownRights(rights)
         self.codes: CodeActions | None = None
 
-    def __repr__(self) -> str:
-        return f"<OneCluster {self.name or self.source.name}>"
-
 
 def cluster_of(row: Row | None, clusters: Mapping[str, OneCluster]) -> OneCluster:
     """Return the cluster of a row; the first one where a row has none."""
@@ -95,9 +92,6 @@ class History:
         self._places: list[Place] = []
         self._index = -1
 
-    def __repr__(self) -> str:
-        return f"<History {self._index + 1}/{len(self._places)}>"
-
     def visit(self, place: Place) -> None:
         """Note that somebody went to a place."""
         if self._index >= 0 and self._places[self._index] == place:
@@ -127,9 +121,6 @@ class CommandHistory:
         """The completions that the line has gone through, and which of them stands there."""
         self._at: int | None = None
         self._typed = ""
-
-    def __repr__(self) -> str:
-        return f"<CommandHistory {len(self.lines)}>"
 
     def add(self, line: str) -> None:
         """Note a line; the next look back begins behind it."""

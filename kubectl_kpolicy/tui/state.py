@@ -68,9 +68,6 @@ class ListState:
         self._rows: Sequence[Row] = ()
         self._sieve = Sieve(listing)
 
-    def __repr__(self) -> str:
-        return f"<ListState {self.listing.noun} {self.filter.text or 'unfiltered'} by {self.order}>"
-
     def where(self, text: str) -> None:
         """Filter by a text; raises FilterError and leaves the filter as it was."""
         self.filter = compile_filter(text, self.listing)
@@ -173,9 +170,6 @@ class Sieve:
         self._rows: Sequence[Row] = ()
         self._ids: set[int] = set()
         self._ordered: list[Row] = []
-
-    def __repr__(self) -> str:
-        return f"<Sieve {self._listing.noun} {len(self._ordered)} of {len(self._rows)}>"
 
     def forget(self) -> None:
         """Begin anew next time, because time has passed that the test depends on."""

@@ -269,9 +269,6 @@ class Pace:
         self._ended = -_LONGEST
         self._pressed = -_LONGEST
 
-    def __repr__(self) -> str:
-        return f"<Pace {self._cost * 1000:.0f} ms>"
-
     def drew(self, began: float, ended: float) -> None:
         """Note when something was drawn."""
         self._cost, self._ended = ended - began, ended

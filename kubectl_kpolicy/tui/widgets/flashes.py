@@ -31,9 +31,6 @@ class Flashes:
         self._since: dict[str, datetime] = {}
         self._ended: set[str] = set()
 
-    def __repr__(self) -> str:
-        return f"<Flashes, {len(self._since)} rows>"
-
     def look(self, rows: Iterable[Row | Heading], now: datetime) -> None:
         """Take over the rows that are on the screen, and note which of them read otherwise than before."""
         shown = {row.key: row for row in rows if not isinstance(row, Heading)} if self.is_on else {}

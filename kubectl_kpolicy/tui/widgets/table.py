@@ -65,9 +65,6 @@ class PolicyTable(ScrollView, can_focus=True):
         self._styles_by_name: dict[str, Style] = {}
         self._base = Style.null()
 
-    def __repr__(self) -> str:
-        return f"<PolicyTable {self.state.listing.noun} {self.index + 1}/{len(self.lines)}>"
-
     @property
     def row(self) -> Row | None:
         """The row under the cursor; None on a heading or in an empty table."""
