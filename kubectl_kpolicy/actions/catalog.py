@@ -198,6 +198,10 @@ GRANTS = (
            "kubectl kpolicy grant <ending> {name} -n {namespace} --<why> {reason}", (PATCH_GRANT,), ("grants",), needs_row=True, bulk=True, footer=3, fields=(REASON,), typed="target", unfit=_not_ended, named=_ending_title, work="grants.end"),
     Action("grant-report", "Report", "What the grant let through, from request to end.", ("R",), Danger.LOOKS,
            "kubectl kpolicy grant report {name} -n {namespace}", (), ("grants",), needs_row=True, handler="details.grant_report"),
+    Action("timeline", "Timeline", "Show grants or clean-ups as lanes in time, with approvals, uses and runs as ticks, or hide them.", ("t",), Danger.LOOKS,
+           _TUI, (), ("grants", "cleanup"), footer=5, handler="lists.timeline"),
+    Action("grant-compare", "Compare", "Show two grants side by side: mark one, put the cursor on the other.", ("D",), Danger.LOOKS,
+           "kubectl kpolicy grant describe {name} -n {namespace}", (), ("grants", "inbox"), needs_row=True, handler="choices.compare"),
 )  # fmt: skip
 
 INBOX = (
@@ -244,41 +248,7 @@ CLEANUP_RUN = Action("cleanup-run", "Run", "Delete now what the next run would; 
                      "kubectl kpolicy cleanup run {object} --yes --reason {reason}", PATCH_CLEANUP, ("cleanup",), work="changes.note_run")  # fmt: skip
 """Of the command alone."""
 
-ALL = (
-    *GLOBAL,
-    *VIOLATIONS,
-    *POLICIES,
-    *EXCEPTIONS,
-    *GRANTS,
-    Action(
-        "timeline",
-        "Timeline",
-        "Show grants or clean-ups as lanes in time, with approvals, uses and runs as ticks, or hide them.",
-        ("t",),
-        Danger.LOOKS,
-        _TUI,
-        (),
-        ("grants", "cleanup"),
-        footer=5,
-        handler="lists.timeline",
-    ),
-    Action(
-        "grant-compare",
-        "Compare",
-        "Show two grants side by side: mark one, put the cursor on the other.",
-        ("D",),
-        Danger.LOOKS,
-        "kubectl kpolicy grant describe {name} -n {namespace}",
-        (),
-        ("grants", "inbox"),
-        needs_row=True,
-        handler="choices.compare",
-    ),
-    *INBOX,
-    *CODES,
-    *CLEANUP,
-    *AUDIT,
-)
+ALL = (*GLOBAL, *VIOLATIONS, *POLICIES, *EXCEPTIONS, *GRANTS, *INBOX, *CODES, *CLEANUP, *AUDIT)
 
 
 def registry(

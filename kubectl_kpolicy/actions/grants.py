@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.errors import EngineError
@@ -34,33 +35,22 @@ async def hand_in(client: Client, wanted: Object, now: datetime, *, dry_run: boo
     return "; ".join(said)
 
 
-async def approve(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
-    """Say yes to a request; raises EngineError."""
-    return await _decide(doer, "approve", row, form)
-
-
-async def deny(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
-    """Say no to a request; raises EngineError."""
-    return await _decide(doer, "deny", row, form)
-
-
-async def ask_back(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
-    """Leave a question for the requester; raises EngineError."""
-    return await _decide(doer, "comment", row, form)
-
-
 async def end(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
     """End a grant by the verdict that fits whoever ends it; raises EngineError."""
-    return await _decide(doer, ending_of(row, doer.user), row, form)
+    return await _decide(ending_of(row, doer.user), doer, row, form)
 
 
-async def _decide(doer: ActionExecutor, verdict: str, row: Row, form: Mapping[str, str]) -> str:
+async def _decide(verdict: str, doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
+    """Decide about the grant of a row, or leave a question for its requester (`comment`); raises EngineError."""
     if not doer.user:
         raise EngineError("the server has not said who you are", help="`kubectl kpolicy whoami` asks it")  # fmt: skip
     comment = form.get("comment") or form.get("reason") or ""
     place = (row.text("namespace"), row.text("name"))
     await decisions.decide(doer.client, place, verdict, doer.who, comment)
     return f"{_SAID[verdict]} {place[0]}/{place[1]}"
+
+
+approve, deny, ask_back = (partial(_decide, verdict) for verdict in ("approve", "deny", "comment"))
 
 
 async def extend(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:

@@ -175,21 +175,10 @@ def rows_of(found: Iterable[Check]) -> list[Row]:
     """Return findings as rows, in their order."""
     rows = []
     for number, check in enumerate(found):
-        obj = {
-            "apiVersion": vocabulary.KPOLICY,
-            "kind": "Check",
-            "metadata": {"name": check.name.replace(" ", "-")},
-            "status": check.status,
-            "detail": check.detail,
-            "fix": check.fix,
-        }
-        cells = {
-            "check": check.name,
-            "status": check.status,
-            "detail": check.detail,
-            "fix": check.fix,
-        }
-        rows.append(Row(f"{number}/{check.name}", cells, obj))
+        told = {"status": check.status, "detail": check.detail, "fix": check.fix}
+        metadata = {"name": check.name.replace(" ", "-")}
+        obj = {"apiVersion": vocabulary.KPOLICY, "kind": "Check", "metadata": metadata, **told}
+        rows.append(Row(f"{number}/{check.name}", {"check": check.name, **told}, obj))
     return rows
 
 
