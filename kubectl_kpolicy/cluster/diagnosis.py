@@ -15,7 +15,7 @@ from engine.fields import items, part, word
 from engine.parse import parse_policy
 from engine.requester import asks_of_request
 
-from .health import Check, engine_of, listed
+from .health import Check, engine_of, listed, webhooks
 from .protection import protection
 
 if TYPE_CHECKING:
@@ -74,9 +74,7 @@ async def _version(client: Client) -> Check:
 def _certificates(world: ClusterCache, now: datetime) -> Iterator[Check]:
     """Judge the authorities that webhooks are trusted by: the one that ends first counts."""
     ends: dict[str, datetime] = {}
-    for hook in (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks")):
-        if not _is_about_policies(hook):
-            continue
+    for hook in (hook for hooks in webhooks(world) for hook in hooks):
         for one in items(hook, "webhooks"):
             end = _end_of(word(one, "clientConfig", "caBundle"))
             if end is not None:
@@ -91,11 +89,6 @@ def _certificates(world: ClusterCache, now: datetime) -> Iterator[Check]:
         yield Check("authority", "warn", f"the authority of {name} ends on {text}", "see whether the engine runs and leads: it makes another one in time")  # fmt: skip
     else:
         yield Check("authority", "ok", f"the authority of webhooks is good until {text}")
-
-
-def _is_about_policies(hook: Object) -> bool:
-    name = word(hook, "metadata", "name")
-    return name.startswith("kyverno-") or vocabulary.OWNER in part(hook, "metadata", "annotations")
 
 
 def _end_of(bundle: str) -> datetime | None:
@@ -194,8 +187,7 @@ _MODES: Final = {
 
 def callers(world: ClusterCache) -> Iterator[Check]:
     """Yield how callers are known, and which rules and codes do nothing because of that."""
-    hooks = (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks"))
-    ours = [hook for hook in hooks if vocabulary.OWNER in part(hook, "metadata", "annotations")]
+    ours, _ = webhooks(world)
     if not ours:
         return
     told = {word(hook, "metadata", "annotations", vocabulary.CALLERS) for hook in ours}

@@ -63,21 +63,25 @@ def checks(world: ClusterCache, now: datetime) -> list[Check]:
 
 def engine_of(world: ClusterCache) -> str:
     """Return whose webhooks answer admission: `kpolicy`, `Kyverno`, or nothing where that cannot be told."""
+    ours, kyverno = webhooks(world)
+    return "kpolicy" if ours else "Kyverno" if kyverno else ""
+
+
+def webhooks(world: ClusterCache) -> tuple[list[Object], list[Object]]:
+    """Return the webhook configurations of kpolicy, by our mark on them, and those of Kyverno, by their names."""
     hooks = (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks"))
-    if any(vocabulary.OWNER in part(hook, "metadata", "annotations") for hook in hooks):
-        return "kpolicy"
-    return "Kyverno" if any(map(_is_kyverno, hooks)) else ""
+    ours = [hook for hook in hooks if vocabulary.OWNER in part(hook, "metadata", "annotations")]
+    others = (hook for hook in hooks if hook not in ours)
+    return ours, [one for one in others if word(one, "metadata", "name").startswith("kyverno-")]
 
 
 def _engine(world: ClusterCache) -> Iterator[Check]:
-    hooks = (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks"))
     if problem := world.problem("validatingwebhooks"):
         yield Check(
             "engine", "unknown", f"webhooks cannot be read: {problem.message}", problem.help
         )
         return
-    ours = [hook for hook in hooks if vocabulary.OWNER in part(hook, "metadata", "annotations")]
-    kyverno = [hook for hook in hooks if hook not in ours and _is_kyverno(hook)]
+    ours, kyverno = webhooks(world)
     if ours and kyverno:
         yield Check("engine", "fail", "webhooks of kpolicy and of Kyverno are both installed",
                     "remove one of them; two engines must not act on the same policies")  # fmt: skip
@@ -88,10 +92,6 @@ def _engine(world: ClusterCache) -> Iterator[Check]:
         yield Check("engine", "warn", "no policy webhook is installed: nothing is enforced at admission",
                     "kubectl kpolicy install | kubectl apply -f -")  # fmt: skip
     yield from _certificates(ours or kyverno)
-
-
-def _is_kyverno(hook: Object) -> bool:
-    return word(hook, "metadata", "name").startswith("kyverno-")
 
 
 def _certificates(hooks: Iterable[Object]) -> Iterator[Check]:

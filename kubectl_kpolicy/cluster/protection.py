@@ -19,7 +19,7 @@ from kubectl_kpolicy.output.time_format import instant
 
 from . import celkinds
 from .exception_audit import every_exception
-from .health import Check, engine_of
+from .health import Check, engine_of, webhooks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -45,15 +45,9 @@ async def protection(client: Client, world: ClusterCache) -> list[Check]:
     return [*_accounts(users), *await _guards(client, _namespace(world, users), world)]
 
 
-def _our_hooks(world: ClusterCache) -> Iterator[Object]:
-    for hook in (*world.objects("validatingwebhooks"), *world.objects("mutatingwebhooks")):
-        if vocabulary.OWNER in part(hook, "metadata", "annotations"):
-            yield hook
-
-
 def _told(world: ClusterCache) -> Mapping[str, str]:
     """Return who each job is, as the engine says; nothing where it says nothing that can be read."""
-    for hook in _our_hooks(world):
+    for hook in webhooks(world)[0]:
         try:
             found: Any = json.loads(word(hook, "metadata", "annotations", SPOKEN_AS) or "null")
         except ValueError:
@@ -71,7 +65,7 @@ def _namespace(world: ClusterCache, users: Mapping[str, str]) -> str:
             and user.rpartition(":")[2] in ACCOUNTS.values()
         ):
             return user.removeprefix(vocabulary.SERVICE_ACCOUNT).partition(":")[0]
-    for hook in _our_hooks(world):
+    for hook in webhooks(world)[0]:
         for one in items(hook, "webhooks"):
             if namespace := word(one, "clientConfig", "service", "namespace"):
                 return namespace
@@ -138,7 +132,7 @@ def _unasked(world: ClusterCache, live: Mapping[tuple[str, str], Object]) -> Ite
     """Yield which exceptions are older than what asks whoever writes such, so that nobody asked who wrote them."""
     guard = live.get((POLICIES.kind, "kpolicy-granted-exceptions"), {})
     hook = next(
-        (one for one in _our_hooks(world) if word(one, "metadata", "name") == _CEL_HOOK), {}
+        (one for one in webhooks(world)[0] if word(one, "metadata", "name") == _CEL_HOOK), {}
     )
     older = []
     for obj in every_exception(world):
