@@ -166,7 +166,8 @@ def _words(hold: Hold) -> str:
 
 
 def _print(args: Arguments, found: Sequence[Planned]) -> None:
-    from kubectl_kpolicy.cluster.planning import as_object, short
+    from kubectl_kpolicy.cluster.planning import as_object
+    from kubectl_kpolicy.output.cells import short
     from kubectl_kpolicy.output.structured import write_list
     from kubectl_kpolicy.output.table import Column, Table
 

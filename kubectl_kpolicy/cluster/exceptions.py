@@ -11,6 +11,7 @@ from engine import vocabulary
 from engine.errors import EngineError
 from engine.fields import items, part, word
 from engine.grants.subjects import names_of
+from kubectl_kpolicy.output.cells import short
 from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant
 
@@ -95,18 +96,13 @@ def _texts(block: Object, name: str) -> list[str]:
     return [str(value)] if value else []
 
 
-def short(texts: list[str]) -> str:
-    """Return the first of several texts and how many more there are."""
-    return f"{texts[0]} +{len(texts) - 1}" if len(texts) > 1 else texts[0] if texts else ""
-
-
 def _row(obj: Object, usage: dict[str, Usage], rules: dict[str, set[str]], now: datetime) -> Row:
     namespace, name = word(obj, "metadata", "namespace"), word(obj, "metadata", "name")
     annotations = part(obj, "metadata", "annotations")
     until = ends_at(obj)
     used = usage.get(f"{namespace}/{name}", Usage())
     state = "expired" if until and now >= until else "unlimited" if until is None else "active"
-    owner = next((one for one in items(obj, "metadata", "ownerReferences")), {})
+    owner = next(iter(items(obj, "metadata", "ownerReferences")), {})
     cells: dict[str, Cell] = {
         "namespace": namespace,
         "name": name,

@@ -15,6 +15,7 @@ from engine.grants.circumstances import state_of
 from engine.grants.model import length_of
 from engine.grants.subjects import names_of
 from engine.model.kinds import is_of_cel
+from kubectl_kpolicy.output.cells import short
 from kubectl_kpolicy.output.rows import Cell, Column, Listing, Row, Shape
 from kubectl_kpolicy.output.time_format import instant
 
@@ -30,7 +31,10 @@ if TYPE_CHECKING:
 
 def grant_rows(world: ClusterCache, _now: datetime) -> list[Row]:
     """Return a row for each grant."""
-    return [row for grant in world.objects("grants") for row in _cached(world, grant)]
+    grants = world.objects("grants")
+    return [
+        row for grant in grants for row in world.cached("grants", grant, lambda one: [_row(one)])
+    ]
 
 
 def inbox_rows(world: ClusterCache, now: datetime, viewer: Identity | None = None) -> list[Row]:
@@ -97,22 +101,17 @@ def target_of(grant: Object) -> str:
     return f"{kind}/{name}" if kind else name
 
 
-def _cached(world: ClusterCache, grant: Object) -> list[Row]:
-    return list(world.cached("grants", grant, lambda obj: [_row(obj)]))
-
-
 def _row(grant: Object) -> Row:
     namespace, name = word(grant, "metadata", "namespace"), word(grant, "metadata", "name")
     spec, status = part(grant, "spec"), part(grant, "status")
     ends = instant(word(status, "expiresAt"))
     timeout = instant(word(status, "approvalDeadline"))
     state = state_of(grant)
-    texts = rules_of(grant)
     cells: dict[str, Cell] = {
         "state": state,
         "left": None if state in FINAL else ends or timeout,
         "since": begins(grant) if ends else instant(word(grant, "metadata", "creationTimestamp")),
-        "rules": f"{texts[0]} +{len(texts) - 1}" if len(texts) > 1 else "".join(texts),
+        "rules": short(rules_of(grant)),
         "namespace": namespace,
         "target": target_of(grant),
         "requester": word(spec, "requester"),

@@ -6,6 +6,7 @@ only where somebody asks for them.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from controllers.kube.discovery import Discovery
@@ -98,20 +99,27 @@ class Owners:
 
 
 async def chain(client: Client, obj: Object) -> list[str]:
-    """Return `Kind/name` of the owners of an object, from the outermost to itself; one that may not be read ends the way up."""
-    found, names = obj, [f"{word(obj, 'kind')}/{word(obj, 'metadata', 'name')}"]
-    place = word(obj, "metadata", "namespace")
+    """Return `Kind/name` of the owners of an object, from the outermost to itself; itself alone where kinds cannot be asked for."""
+    own = f"{word(obj, 'kind')}/{word(obj, 'metadata', 'name')}"
     discovery = Discovery(client)
     try:
         await discovery.refresh()
+    except KubeError:
+        return [own]
+    return [*reversed(await owners_of(client, discovery, obj)), own]
+
+
+async def owners_of(client: Client, discovery: Discovery, obj: Object) -> list[str]:
+    """Return `Kind/name` of the owners of an object, the nearest first; one that may not be read ends the way up."""
+    names: list[str] = []
+    found, place = obj, word(obj, "metadata", "namespace")
+    with suppress(KubeError):
         while len(names) < _LONGEST_CHAIN and (owner := _controller(found)) is not None:
-            names.insert(0, f"{word(owner, 'kind')}/{word(owner, 'name')}")
+            names.append(f"{word(owner, 'kind')}/{word(owner, 'name')}")
             kind = discovery.find(*_kind(owner))
             if kind is None:
                 break
             found = await client.get(kind, word(owner, "name"), place if kind.namespaced else "")
-    except KubeError:
-        pass
     return names
 
 

@@ -6,6 +6,7 @@ cluster.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from engine import vocabulary
@@ -21,21 +22,20 @@ from . import celkinds
 from .cleanup import hold_of, is_of_label
 from .details import Section
 from .fetching import named
+from .owners import owners_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from controllers.kube import Client
     from controllers.kube.discovery import Discovery
-    from controllers.kube.kinds import Kind
     from controllers.lookups.answering import Lookups
     from controllers.runtime.configuration import Configuration
     from engine.evaluate.cel.exceptions import CompiledCelException
     from engine.model import Object
     from kubectl_kpolicy.output.rows import Row
 
-_LONGEST_CHAIN = 8
 _DEPENDENTS = ("ReplicaSet", "Job", "Pod")
 """Kinds that controllers make for others; looked through for what goes with an object."""
 DEFAULT_PROPAGATION = "Background"
@@ -57,8 +57,13 @@ class Planned:
 
 async def plans_of(client: Client, rows: Sequence[Row], now: datetime) -> list[Planned]:
     """Return what becomes of the objects that rows of the Cleanup listing are about; raises EngineError."""
-    planner = Planner(client, now)
-    await planner.start()
+    from controllers.kube.discovery import Discovery
+    from controllers.lookups.assembling import for_person
+
+    discovery = Discovery(client)
+    await discovery.refresh()
+    lookups = for_person(client=client, discovery=discovery)
+    planner = Planner(client, discovery, lookups, now)
     try:
         found: list[Planned] = []
         for row in rows:
@@ -68,31 +73,17 @@ async def plans_of(client: Client, rows: Sequence[Row], now: datetime) -> list[P
                 found += await planner.of_policy(row.object)
         return found
     finally:
-        await planner.close()
+        await lookups.close()
 
 
 class Planner:
-    """Plans clean-ups of one cluster at one instant. `start` first, `close` at the end."""
+    """Plans clean-ups of one cluster at one instant; `lookups` answer the conditions of policies."""
 
-    def __init__(self, client: Client, now: datetime) -> None:
-        self._client, self._now = client, now
-        self._discovery: Discovery | None = None
-        self._lookups: Lookups | None = None
+    def __init__(
+        self, client: Client, discovery: Discovery, lookups: Lookups, now: datetime
+    ) -> None:
+        self._client, self._discovery, self._lookups, self._now = client, discovery, lookups, now
         self._below: dict[str, list[Object]] | None = None
-
-    async def start(self) -> None:
-        """Ask which kinds there are; raises KubeError."""
-        from controllers.kube.discovery import Discovery
-        from controllers.lookups.assembling import for_person
-
-        self._discovery = Discovery(self._client)
-        await self._discovery.refresh()
-        self._lookups = for_person(client=self._client, discovery=self._discovery)
-
-    async def close(self) -> None:
-        """Release what answers conditions."""
-        if self._lookups is not None:
-            await self._lookups.close()
 
     async def of_policy(self, policy: Object) -> list[Planned]:
         """Return what the next run of a cleanup policy is about; raises EngineError."""
@@ -102,8 +93,6 @@ class Planner:
         from engine.evaluate import Inputs
         from engine.evaluate.asking import conclude_later
 
-        assert self._lookups is not None
-        assert self._discovery is not None
         cleanup = read_timed(policy, await self._exceptions() if is_deleting(policy) else ())
         labels, is_filtered = await self._labels(), (await self._configuration()).leaves_out
         key, made = cleanup.policy.key, []
@@ -156,10 +145,6 @@ class Planner:
             return {}
         return {one["metadata"]["name"]: one["metadata"].get("labels") or {} for one in page.items}
 
-    def _kinds(self, group: str, version: str, kind: str) -> list[Kind]:
-        assert self._discovery is not None
-        return [one for one in self._discovery.matching(group, version, kind, preferred=True) if "list" in one.verbs]  # fmt: skip
-
     async def _planned(
         self,
         obj: Object,
@@ -172,30 +157,8 @@ class Planner:
     ) -> Planned:
         how = propagation or DEFAULT_PROPAGATION
         takes = await self._takes(obj) if goes and how != "Orphan" else ()
-        return Planned(obj, by, at, goes, reason, how, await self._owners(obj), takes)
-
-    async def _owners(self, obj: Object) -> tuple[str, ...]:
-        """Return who owns an object, then who owns that, and so on; an owner that cannot be read ends the chain."""
-        found: list[str] = []
-        current: Object | None = obj
-        while current is not None and len(found) < _LONGEST_CHAIN:
-            refs = items(current, "metadata", "ownerReferences")
-            owner = next((one for one in refs if one.get("controller")), refs[0] if refs else None)
-            if owner is None:
-                break
-            found.append(f"{word(owner, 'kind')}/{word(owner, 'name')}")
-            current = await self._read(owner, word(current, "metadata", "namespace"))
-        return tuple(found)
-
-    async def _read(self, reference: Object, namespace: str) -> Object | None:
-        assert self._discovery is not None
-        kind = self._discovery.find(word(reference, "apiVersion"), word(reference, "kind"))
-        if kind is None:
-            return None
-        try:
-            return await self._client.get(kind, word(reference, "name"), namespace if kind.namespaced else "")  # fmt: skip
-        except EngineError:
-            return None
+        owners = await owners_of(self._client, self._discovery, obj)
+        return Planned(obj, by, at, goes, reason, how, tuple(owners), takes)
 
     async def _takes(self, obj: Object) -> tuple[str, ...]:
         """Return the objects that belong to one and go with it, through however many others."""
@@ -210,20 +173,19 @@ class Planner:
         return tuple(dict.fromkeys(found))
 
     async def _dependents(self) -> dict[str, list[Object]]:
+        """Return what belongs to an object, by its UID; kinds that may not be listed are left out."""
         found: dict[str, list[Object]] = {}
         for name in _DEPENDENTS:
-            for kind in self._kinds("*", "*", name):
-                for obj in await self._metadata(kind):
-                    for owner in items(obj, "metadata", "ownerReferences"):
-                        found.setdefault(word(owner, "uid"), []).append(obj)
+            for kind in self._discovery.matching("*", "*", name, preferred=True):
+                if "list" not in kind.verbs:
+                    continue
+                with suppress(EngineError):
+                    page = await self._client.list_all(kind, metadata_only=True)
+                    for obj in page.items:
+                        for owner in items(obj, "metadata", "ownerReferences"):
+                            below = found.setdefault(word(owner, "uid"), [])
+                            below.append({**obj, "kind": kind.kind})
         return found
-
-    async def _metadata(self, kind: Kind) -> Iterable[Object]:
-        try:
-            page = await self._client.list_all(kind, metadata_only=True)
-        except EngineError:
-            return ()
-        return [{**obj, "kind": kind.kind} for obj in page.items]
 
 
 def as_object(one: Planned) -> Object:
@@ -242,11 +204,6 @@ def as_object(one: Planned) -> Object:
         "owners": list(one.owners),
         "takes": list(one.takes),
     }  # fmt: skip
-
-
-def short(texts: Sequence[str]) -> str:
-    """Return the first of some texts and how many more there are."""
-    return f"{texts[0]} +{len(texts) - 1}" if len(texts) > 1 else "".join(texts)
 
 
 def named_in_full(one: Planned) -> str:

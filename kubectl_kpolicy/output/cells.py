@@ -88,6 +88,11 @@ def plain(text: str) -> str:
     return visible(" ".join(text.split("\n"))).replace("\t", " ")
 
 
+def short(texts: Sequence[str]) -> str:
+    """Return the first of several texts and how many more there are."""
+    return f"{texts[0]} +{len(texts) - 1}" if len(texts) > 1 else "".join(texts)
+
+
 # Marks for states: glyph, word and colour role always together, so that none of them has to be trusted alone.
 
 
