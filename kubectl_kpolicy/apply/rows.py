@@ -80,6 +80,7 @@ def as_table(outcome: Outcome, brush: Brush = PLAIN, *, detailed: bool = False) 
 
 
 def _plain_table(outcome: Outcome) -> Table:
+    """Return kubectl's kind of table with action, severity and message."""
     heads = ("RESULT", "POLICY", "RULE", "RESOURCE", "ACTION", "SEVERITY", "MESSAGE")
     table = Table([Column(head) for head in heads])
     for row in outcome.rows:
@@ -95,17 +96,12 @@ def _plain_table(outcome: Outcome) -> Table:
     return table
 
 
-def as_wide(outcome: Outcome) -> str:
-    """Return kubectl's kind of table with action, severity and message."""
-    return _plain_table(outcome).text(wide=True)
-
-
 def document_of(outcome: Outcome) -> dict[str, Any]:
     """Return the run as one `kpolicy.io/v1alpha1` document."""
     return {
         "apiVersion": vocabulary.KPOLICY,
         "kind": "ResultList",
-        "summary": outcome.counts.as_map(),
+        "summary": outcome.counts.numbers,
         "items": [_item(row) for row in outcome.rows],
         "mutated": [obj for what, obj in outcome.changed if what == "mutated"],
         "generated": [obj for what, obj in outcome.changed if what == "generated"],
@@ -128,26 +124,11 @@ def _item(row: Row) -> dict[str, Any]:
     return {key: value for key, value in item.items() if value or key == "message"}
 
 
-def as_json(outcome: Outcome) -> str:
-    """Return `document_of` as JSON."""
-    return json_text(document_of(outcome))
-
-
-def as_yaml(outcome: Outcome) -> str:
-    """Return `document_of` as YAML."""
-    return yaml_text(document_of(outcome))
-
-
 def as_name(outcome: Outcome) -> str:
     """Return kubectl's names (`deployment.apps/web`) of the objects with a bad result, each once."""
     bad = (row.object for row in outcome.rows if row.status in BAD)
     names = {name_of(obj): None for obj in bad if reference(obj).get("name")}
     return "".join(f"{name}\n" for name in names)
-
-
-def as_markdown(outcome: Outcome) -> str:
-    """Return a Markdown table."""
-    return _plain_table(outcome).markdown()
 
 
 def as_junit(outcome: Outcome) -> str:
@@ -159,16 +140,6 @@ def as_junit(outcome: Outcome) -> str:
             findings.Case(row.result.rule, row.resource, failure, outcome.places.get(row.resource))
         )
     return findings.junit_text("kpolicy apply", suites) + "\n"
-
-
-def as_sarif(outcome: Outcome) -> str:
-    """Return a SARIF log, which code hosts show beside the code."""
-    return json_text(findings.sarif_log(_findings(outcome)))
-
-
-def as_github(outcome: Outcome) -> str:
-    """Return workflow commands of GitHub Actions, a line for each bad result."""
-    return findings.github_lines(_findings(outcome))
 
 
 def _findings(outcome: Outcome) -> list[findings.Finding]:
@@ -188,12 +159,12 @@ def _findings(outcome: Outcome) -> list[findings.Finding]:
 
 FORMATS: dict[str, Callable[[Outcome], str]] = {
     "table": as_table,
-    "wide": as_wide,
-    "json": as_json,
-    "yaml": as_yaml,
+    "wide": lambda outcome: _plain_table(outcome).text(wide=True),
+    "json": lambda outcome: json_text(document_of(outcome)),
+    "yaml": lambda outcome: yaml_text(document_of(outcome)),
     "name": as_name,
     "junit": as_junit,
-    "sarif": as_sarif,
-    "github": as_github,
-    "markdown": as_markdown,
+    "sarif": lambda outcome: json_text(findings.sarif_log(_findings(outcome))),
+    "github": lambda outcome: findings.github_lines(_findings(outcome)),
+    "markdown": lambda outcome: _plain_table(outcome).markdown(),
 }

@@ -196,17 +196,8 @@ def summary(rows: Sequence[Row]) -> dict[str, int]:
     }
 
 
-def as_json(rows: Sequence[Row]) -> str:
-    """Return `{"summary": …, "rows": […]}`."""
-    return json_text(_document(rows))
-
-
-def as_yaml(rows: Sequence[Row]) -> str:
-    """Return the document of `as_json` as YAML."""
-    return yaml_text(_document(rows))
-
-
 def _document(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return `{"summary": …, "rows": […]}`."""
     return {"summary": summary(rows), "rows": [asdict(row) for row in rows]}
 
 
@@ -255,8 +246,8 @@ def _cells(
 
 
 FORMATS: dict[str, Callable[[Sequence[Row]], str]] = {
-    "json": as_json,
-    "yaml": as_yaml,
+    "json": lambda rows: json_text(_document(rows)),
+    "yaml": lambda rows: yaml_text(_document(rows)),
     "markdown": as_markdown,
     "junit": as_junit,
 }
