@@ -9,12 +9,10 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING
 
-import orjson
-
 from engine import vocabulary
 from engine.record import record
 from kubectl_kpolicy.output.rows import SEVERITIES, severity_rank
-from kubectl_kpolicy.session.kept import seen_path
+from kubectl_kpolicy.session.kept import keep, path_of_context, read_kept
 
 from . import celkinds, violations
 from .policies import every_policy, policy_identity
@@ -23,7 +21,6 @@ from .pulse import HOURS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
-    from pathlib import Path
 
     from .cache import ClusterCache
 
@@ -191,36 +188,24 @@ def before(past: Iterable[Sample], name: str, now: datetime) -> tuple[int, float
     return one.numbers[name], now.timestamp() - one.at
 
 
-def samples_path(context: str, environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the file that keeps the samples of a context."""
-    return seen_path(context, environment).with_name(
-        seen_path(context, environment).name.replace("seen-", "numbers-")
-    )
-
-
 def load_samples(context: str, environment: Mapping[str, str] = os.environ) -> list[Sample]:
     """Return the samples of earlier sittings; none where they cannot be read."""
+    found = read_kept(path_of_context("numbers", context, environment))
     try:
-        found = orjson.loads(samples_path(context, environment).read_bytes())
         return [
             Sample(float(at), {str(name): int(number) for name, number in numbers.items()})
             for at, numbers in found
         ]
-    except (OSError, ValueError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError):
         return []
 
 
 def save_samples(
     context: str, samples: Sequence[Sample], environment: Mapping[str, str] = os.environ
 ) -> None:
-    """Keep samples; a place that cannot be written to is no reason to complain at the end."""
-    path = samples_path(context, environment)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(orjson.dumps([(one.at, one.numbers) for one in samples]))
-        path.chmod(0o600)
-    except OSError:
-        return
+    """Keep samples for the next sitting."""
+    path = path_of_context("numbers", context, environment)
+    keep(path, [(one.at, one.numbers) for one in samples])
 
 
 def numbers_of(world: ClusterCache, now: datetime) -> dict[str, int | None]:
