@@ -88,7 +88,7 @@ def _connection(flags: CheckRequest) -> AbstractContextManager[Live | None]:
 
 def _check(flags: CheckRequest, live: Live | None, known: frozenset[Any]) -> Checked:
     inputs = _inputs(flags, live)
-    processor = _processor(flags, inputs)
+    processor = inputs.processor(policies_named(inputs.loaded, flags.policy))
     for problem in processor.problems:
         report(problem.error)
     if not inputs.objects:
@@ -143,11 +143,6 @@ def _placed(objects: Sequence[Object], namespace: str) -> list[Object]:
         {**obj, "metadata": {**part(obj, "metadata"), "namespace": namespace}} if namespace_of(obj) == "default" else obj
         for obj in objects
     ]  # fmt: skip
-
-
-def _processor(flags: CheckRequest, inputs: ApplyInputs) -> Processor:
-    policies = policies_named(inputs.loaded, flags.policy)
-    return Processor(policies, inputs.loaded.exceptions, bindings=inputs.loaded.bindings, setting=inputs.setting)  # fmt: skip
 
 
 def _judged(processor: Processor, obj: Object) -> list[Row]:

@@ -16,7 +16,6 @@ from kubectl_kpolicy.session import cluster
 
 from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs, policies_named
 from .names import name_of, resource_path
-from .processor import PolicyAnswer, Processor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from kubectl_kpolicy.session.cluster import ClusterFlags
 
     from .incluster import Live
+    from .processor import PolicyAnswer, Processor
 
 _PIECE = 4_000
 
@@ -66,14 +66,7 @@ def _connection(flags: ExplainRequest) -> AbstractContextManager[Live | None]:
 
 def _explain(flags: ExplainRequest, live: Live | None, out: TextIO, err: TextIO) -> int:
     inputs = _inputs(flags, live, err)
-    policies = policies_named(inputs.loaded, flags.policy, err)
-    processor = Processor(
-        policies,
-        inputs.loaded.exceptions,
-        bindings=inputs.loaded.bindings,
-        setting=inputs.setting,
-        trace=True,
-    )
+    processor = inputs.processor(policies_named(inputs.loaded, flags.policy, err), trace=True)
     for problem in processor.problems:
         report(problem.error, err=err)
     chosen = inputs.objects

@@ -5,7 +5,7 @@ One connection, made as kubectl's flags say, which then also answers what polici
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 from engine.lang.yaml import Document
@@ -92,8 +92,5 @@ def opened(flags: ClusterFlags, *, registry: bool = False) -> Iterator[Live]:
     from .outside import Outside
 
     access = cluster.access_of(flags)
-    outside = Outside(access, registry=registry)
-    try:
+    with closing(Outside(access, registry=registry)) as outside:
         yield Live(outside, access.namespace or "default")
-    finally:
-        outside.close()

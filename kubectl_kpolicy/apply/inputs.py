@@ -24,12 +24,12 @@ from .inventory import Inventory
 from .mock_cluster import MockCluster
 from .names import identity, resource_path
 from .payloads import Payload, read_payloads
-from .processor import Setting
+from .processor import Processor, Setting
 from .scope import Scopes, labels_by_namespace, namespaces_by_name
 from .values import ValueSet, parse_sets, read_user, read_values, values_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from engine.lang.yaml import Document
@@ -126,6 +126,19 @@ class ApplyInputs:
     places: Mapping[str, Location] = MappingProxyType({})
     """Where objects stand in files, by `namespace/Kind/name`; only for formats that tell it."""
 
+    def processor(
+        self,
+        policies: Sequence[Policy],
+        *,
+        trace: bool = False,
+        kinds: Collection[str] | None = None,
+    ) -> Processor:
+        """Return what applies some of the policies, with all exceptions and bindings, in the setting."""
+        exceptions, bindings = self.loaded.exceptions, self.loaded.bindings
+        return Processor(
+            policies, exceptions, bindings=bindings, setting=self.setting, trace=trace, kinds=kinds
+        )
+
 
 def load_inputs(
     flags: ApplyRequest, now: datetime, *, strict: bool = True, outside: Outside | None = None
@@ -179,13 +192,16 @@ def _loaded(flags: ApplyRequest, *, strict: bool) -> tuple[Loaded, list[Document
 
 
 def _places(flags: ApplyRequest, paths: Iterable[str]) -> list[str]:
-    """Return local paths, with everything that lies elsewhere fetched."""
-    listed = split(paths)
-    if not any(path.startswith(ADDRESSES) for path in listed):
-        return listed
+    return brought(split(paths), flags.git_branch)
+
+
+def brought(paths: list[str], branch: str) -> list[str]:
+    """Return local paths, with everything that lies elsewhere fetched; raises DocumentError."""
+    if not any(path.startswith(ADDRESSES) for path in paths):
+        return paths
     from .remote import localised
 
-    return localised(listed, flags.git_branch)
+    return localised(paths, branch)
 
 
 def check_named(flags: ApplyRequest) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO
 
 from engine.errors import EngineError, Location
@@ -15,7 +16,6 @@ from kubectl_kpolicy.output.table import wanted
 from .inputs import ApplyInputs, ApplyRequest, check_named, load_inputs, policies_named
 from .names import reference, resource_path
 from .narration import Differences, Narrator, changed_objects, header, invalid_policies
-from .processor import PolicyAnswer, Processor
 from .verdicts import Counts
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from .destination import Destination
     from .outside import Outside
+    from .processor import PolicyAnswer, Processor
     from .rows import Row
 
 
@@ -46,11 +47,8 @@ def asking(flags: ApplyRequest) -> Iterator[Outside | None]:
     from .outside import Outside
 
     access = load_access(flags.kubeconfig or None, flags.context or None) if flags.cluster else None
-    outside = Outside(access, registry=flags.registry)
-    try:
+    with closing(Outside(access, registry=flags.registry)) as outside:
         yield outside
-    finally:
-        outside.close()
 
 
 _ELSEWHERE = ("csv", "html", "jsonl", "github", "text", "md", "xml")
@@ -81,28 +79,20 @@ class _Session:
         strict = flags.validate == "strict"
         inputs = load_inputs(flags, self._now, strict=strict, outside=self._outside)
         self._places = inputs.places
-        processor = Processor(
-            inputs.loaded.policies,
-            inputs.loaded.exceptions,
-            bindings=inputs.loaded.bindings,
-            setting=inputs.setting,
-            trace=flags.explain,
-            kinds=_kinds_of(inputs),
+        processor = inputs.processor(
+            inputs.loaded.policies, trace=flags.explain, kinds=_kinds_of(inputs)
         )
         refused = self._problems(inputs, processor)
         narrator = self._narrator(inputs, processor)
-        for obj in inputs.objects:
-            answers = processor.apply(obj)
+        judged = chain(
+            ((obj, processor.apply(obj), processor.mutating) for obj in inputs.objects),
+            ((one.shown, processor.judge(one), ()) for one in inputs.payloads),
+        )
+        for obj, answers, mutating in judged:
             self._take(answers, narrator)
             if self._destination is not None:
-                self._destination.add(obj, answers, processor.mutating)
+                self._destination.add(obj, answers, mutating)
             self._explain(obj, processor, answers)
-        for payload in inputs.payloads:
-            answers = processor.judge(payload)
-            self._take(answers, narrator)
-            if self._destination is not None:
-                self._destination.add(payload.shown, answers, ())
-            self._explain(payload.shown, processor, answers)
         self._clean_up(inputs)
         if narrator is not None:
             self._out.write(invalid_policies(refused))
@@ -124,31 +114,22 @@ class _Session:
 
     def _problems(self, inputs: ApplyInputs, processor: Processor) -> list[str]:
         """Complain of policies that are left out; returns their names."""
-        for later in inputs.loaded.unsupported:
-            report(
-                EngineError(
-                    f"{later.kind} `{later.name}` is left out: this version does not evaluate its kind",
-                    at=later.at,
-                ),
-                err=self._err,
-                word="warning",
-            )
-        for stray in inputs.loaded.strays:
-            report(stray, err=self._err, word="warning")
-        if self._flags.validate == "warn":
-            for doubt in inputs.loaded.doubts:
-                report(doubt, err=self._err, word="warning")
-        for error in inputs.loaded.problems:
-            report(error, err=self._err)
-        for problem in processor.problems:
-            report(problem.error, err=self._err)
         loaded = inputs.loaded
+        text = "is left out: this version does not evaluate its kind"
+        later = [
+            EngineError(f"{one.kind} `{one.name}` {text}", at=one.at) for one in loaded.unsupported
+        ]
+        doubts = loaded.doubts if self._flags.validate == "warn" else ()
+        for doubt in (*later, *loaded.strays, *doubts):
+            report(doubt, err=self._err, word="warning")
+        for error in (*loaded.problems, *(problem.error for problem in processor.problems)):
+            report(error, err=self._err)
         if not (loaded.problems or loaded.unsupported or loaded.cleanups):
             policies_named(loaded, "*", self._err)
         if not (inputs.objects or inputs.payloads or self._flags.cluster):
             report(EngineError("there are no objects to judge"), err=self._err, word="warning")
         return [
-            *(str(error.at) or error.message for error in inputs.loaded.problems),
+            *(str(error.at) or error.message for error in loaded.problems),
             *(problem.policy.key for problem in processor.problems),
         ]
 

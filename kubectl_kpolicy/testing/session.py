@@ -12,13 +12,12 @@ from engine.errors import EngineError, Location
 from engine.lang.collector import collector_off
 from engine.record import record
 from kubectl_kpolicy.apply.boxes import PLAIN, Brush, boxed, plain
-from kubectl_kpolicy.apply.inputs import ApplyRequest
+from kubectl_kpolicy.apply.inputs import ApplyRequest, brought
 from kubectl_kpolicy.apply.session import asking
 from kubectl_kpolicy.output.diagnostics import report
 from kubectl_kpolicy.output.findings import Case, junit_text
 from kubectl_kpolicy.output.structured import json_text, yaml_text
 from kubectl_kpolicy.output.table import Column, Table, wanted
-from kubectl_kpolicy.session.sources import ADDRESSES
 
 from .loading import Broken, find_cases
 from .parallel import Bar, Ran, RunOptions, jobs_for, outcomes
@@ -84,13 +83,14 @@ class _Session:
 
     def run(self) -> int:
         cases: list[TestCase] = []
-        for case in find_cases(map(Path, self._places()), self._flags.file_name):
+        flags = self._flags
+        places = brought([*flags.paths], flags.git_branch)
+        for case in find_cases(map(Path, places), flags.file_name):
             if isinstance(case, Broken):
                 self._broken += 1
                 report(case.error, err=self._err)
             else:
                 cases.append(case)
-        flags = self._flags
         options = RunOptions(self._now, self._selector, flags.resolve_values, self._outside)
         bar = Bar(self._err, len(cases), quiet=flags.quiet)
         ran = outcomes(cases, options, jobs_for(len(cases), flags.jobs, options))
@@ -106,14 +106,6 @@ class _Session:
                 raise none
             report(none, err=self._err, word="warning")
         return 1 if self._broken or any(self._failed(row) for row in self._rows) else 0
-
-    def _places(self) -> list[str]:
-        paths = list(self._flags.paths)
-        if not any(path.startswith(ADDRESSES) for path in paths):
-            return paths
-        from kubectl_kpolicy.apply.remote import localised
-
-        return localised(paths, self._flags.git_branch)
 
     def _failed(self, row: Row) -> bool:
         return (row.strict if self._flags.strict else row.verdict) != OK
