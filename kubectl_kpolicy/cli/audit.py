@@ -11,8 +11,11 @@ from engine.record import replace
 from .flags import Arguments, Flags, Verbs, cluster_flags, guarded, list_request
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from controllers.kube import Access, Client
     from engine.audit import Checkpoint, Segment
+    from kubectl_kpolicy.output.rows import Row
 
     from .selection import ListRequest
 
@@ -53,7 +56,12 @@ def _log(args: Arguments) -> int:
     # entries of the journal have no number; of records, several have the same second
     usual = ("time" if args.journal else "seq") if args.watch else "-time" if args.journal else ""
     order = args.sort_by or usual
-    return run_list(_everywhere(list_request(args, *terms, sort_by=order)), "audit", lambda row: not args.names or any(name in row.text("object") for name in args.names))  # fmt: skip
+    flags = _everywhere(list_request(args, *terms, sort_by=order))
+    return run_list(flags, "audit", named=_is_about)
+
+
+def _is_about(row: Row, names: Sequence[str]) -> bool:
+    return not names or any(name in row.text("object") for name in names)
 
 
 def _everywhere(flags: ListRequest) -> ListRequest:

@@ -55,9 +55,7 @@ def _list(args: Arguments) -> int:
 
     terms = [f"left<{args.due_in}"] if args.due_in else []
     terms += [f'by="*/{args.by}"'] if args.by else []
-    return run_list(
-        list_request(args, *terms), "cleanup", lambda row: is_meant(row, args.names), named=is_meant
-    )
+    return run_list(list_request(args, *terms), "cleanup", named=is_meant)
 
 
 def _change(name: str, action: str) -> Callable[[Arguments], int]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def add_arguments(flags: Flags) -> None:
     """Add the command's verbs."""
     verbs = Verbs(flags, "exceptions audit -A -o json", usual="list")
-    verbs.listing("list", "list exceptions", _list, "NAME", beside=True)
+    verbs.listed("exceptions", "list exceptions", "NAME")
     audit = verbs.listing("audit", "list exceptions that are expired, orphaned, unused, stale, over-broad or endless", _audit, "NAME")  # fmt: skip
     audit.switch("--exit-code", "exit with 1 when there is any")
     prune = verbs.add("prune", "delete expired exceptions, or named ones", _prune)
@@ -27,12 +27,6 @@ def add_arguments(flags: Flags) -> None:
     adopt.add("name", "the exception", metavar="NAME")
     adopt.text("--for", "DURATION", "how long it stays in force", dest="length", default="4h")
     verbs.describing("exceptions", "NAME")
-
-
-def _list(args: Arguments) -> int:
-    from .lists import is_named, run_list
-
-    return run_list(list_request(args), "exceptions", lambda row: is_named(row, args.names))
 
 
 def _audit(args: Arguments) -> int:

@@ -202,6 +202,26 @@ class Verbs:
         flags.add("names", "which ones (all by default)", nargs="*", metavar=metavar)
         return flags
 
+    def listed(
+        self,
+        noun: str,
+        text: str,
+        metavar: str,
+        *,
+        named: Named | None = None,
+        everywhere: bool = False,
+        beside: bool = True,
+    ) -> None:
+        """Add `list` for a noun; `named` and `everywhere` are as in `describing`, `beside` is as in `listing`."""
+
+        def run(args: Arguments) -> int:
+            from .lists import is_named, run_list
+
+            flags = list_request(args, everywhere=everywhere)
+            return run_list(flags, noun, named=named or is_named)
+
+        self.listing("list", text, run, metavar, beside=beside)
+
     def describing(
         self, noun: str, metavar: str, *, named: Named | None = None, everywhere: bool = False
     ) -> None:
@@ -219,13 +239,8 @@ class Verbs:
 
 def add_verbs(flags: Flags, noun: str) -> None:
     """Add `list` and `describe` for a screen that no command of its own lists."""
-    from .lists import is_named, run_list
-
-    def listed(args: Arguments) -> int:
-        return run_list(list_request(args), noun, lambda row: is_named(row, args.names))
-
     verbs = Verbs(flags, f"{noun} -A -o wide", usual="list")
-    verbs.listing("list", f"list {noun}", listed, "NAME", beside=True)
+    verbs.listed(noun, f"list {noun}", "NAME")
     verbs.describing(noun, "NAME")
 
 

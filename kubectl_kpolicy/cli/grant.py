@@ -139,14 +139,13 @@ def _list(args: Arguments) -> int:
     """List grants; raises EngineError where nobody knows who asks."""
     from kubectl_kpolicy.output.misuse import Misuse
 
-    from .lists import is_named, run_list
+    from .lists import run_list
 
     state = _state(args.state)
 
     def choice(row: Row) -> bool:
         return (
-            is_named(row, args.names)
-            and (not args.mine or (who is not None and row.text("requester") == who.user))
+            (not args.mine or (who is not None and row.text("requester") == who.user))
             and not row.text("refused")
             and (not state or row.text("state") == state)
         )

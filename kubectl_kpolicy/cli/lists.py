@@ -43,37 +43,36 @@ def run_list(
     listing: Listing | None = None,
     learn: Learn | None = None,
 ) -> int:
-    """Print the rows of a listing and return the exit code; plain lists never return 1 for what they hold.
+    """Print the rows of a listing that names and `choice` mean, and return the exit code; plain lists never return 1 for what they hold.
 
     `named` tells what a name of the command line means, `listing` stands in for the noun's own one, `learn` is as in
     `read_world`.
     """
+    made = listing or listing_of(noun)
 
-    def run(given: ListRequest) -> int:
-        made = listing or listing_of(noun)
-        if given.contexts:
-            from kubectl_kpolicy.cluster.beside import with_cluster
+    def chosen(row: Row) -> bool:
+        return choice(row) and named(row, flags.names)
 
-            check_words(given, with_cluster(made))
-        else:
-            check_words(given, made)
-        if not given.contexts and (given.watch or given.watch_only or given.output_watch_events):
-            from .watching import watch_rows
-
-            return watch_rows(given, made, choice)
-        return _run_list(given, made, choice, named, learn)
-
-    return cluster.guarded(run, flags)
+    return cluster.guarded(lambda given: _run_list(given, made, chosen, named, learn), flags)
 
 
 def _run_list(
     flags: ListRequest, listing: Listing, choice: Choice, named: Named, learn: Learn | None
 ) -> int:
     if flags.contexts:
+        from kubectl_kpolicy.cluster.beside import with_cluster
+
         from .reading import read_beside
 
-        beside = read_beside(flags, listing, learn)
-        return _print_chosen(flags, beside.listing, beside.rows, cluster.now(), choice, named, beside.unknown)  # fmt: skip
+        shown = with_cluster(listing)
+        check_words(flags, shown)
+        every, unknown = read_beside(flags, listing, learn)
+        return _print_chosen(flags, shown, every, cluster.now(), choice, named, unknown)
+    check_words(flags, listing)
+    if flags.watch or flags.watch_only or flags.output_watch_events:
+        from .watching import watch_rows
+
+        return watch_rows(flags, listing, choice)
     found = read(flags, listing, learn, None if learn else choice)
     check_needs(found.world, listing)
     rows = listing.rows(found.world, found.now)
@@ -90,21 +89,17 @@ def _print_chosen(
     unknown: Mapping[str, ExitCode] = MappingProxyType({}),
 ) -> ExitCode:
     """Print the rows that flags ask for; where a cluster is unknown, nobody knows whether a name is missing."""
+    from kubectl_kpolicy.actions.screens import SCREENS
+
     chosen = selected(flags, rows, listing, now, choice)
-    is_told = _has_names(listing.noun) and not unknown
+    screen = SCREENS.get(listing.noun)
+    is_told = screen is not None and screen.is_named and not unknown
     lost = missing(rows, flags.names, named) if is_told else []
     if chosen or unknown or not lost:
         print_rows(flags, chosen, listing, now, unknown=tuple(unknown))
     if lost:
         return _report_lost(listing.noun, lost)
     return next(iter(unknown.values()), ExitCode.DONE)
-
-
-def _has_names(noun: str) -> bool:
-    """Tell whether things of a listing have names, so that one that none has is an error."""
-    from kubectl_kpolicy.actions.screens import SCREENS
-
-    return noun in SCREENS and SCREENS[noun].is_named
 
 
 def _report_lost(noun: str, names: list[str]) -> ExitCode:

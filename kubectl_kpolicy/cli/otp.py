@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from .flags import Arguments, Flags, Unfit, Verbs, guarded, list_request, request_of
+from .flags import Arguments, Flags, Unfit, Verbs, guarded, request_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ def add_arguments(flags: Flags) -> None:
     """Add the command's verbs."""
     verbs = Verbs(flags, _EXAMPLE, usual="list")
     _add_issuing(verbs)
-    verbs.listing("list", "list issued and used codes, and those of a --journal", _list, "NAME|USER")  # fmt: skip
+    verbs.listed("codes", "list issued and used codes, and those of a --journal", "NAME|USER", named=_is_meant, everywhere=True, beside=False)  # fmt: skip
     verbs.describing("codes", "NAME|USER", named=_is_meant, everywhere=True)
     _add_using(verbs)
     _add_sealing(verbs)
@@ -122,17 +122,6 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not 0 < int(text) <= _MOST_SEALED:
         raise Unfit(f"`{text}` is not a number from 1 to {_MOST_SEALED}")
     return int(text)
-
-
-def _list(args: Arguments) -> int:
-    from .lists import run_list
-
-    return run_list(
-        list_request(args, everywhere=True),
-        "codes",
-        lambda row: _is_meant(row, args.names),
-        named=_is_meant,
-    )
 
 
 def _is_meant(row: Row, names: Sequence[str]) -> bool:

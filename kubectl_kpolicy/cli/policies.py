@@ -8,20 +8,12 @@ from .flags import Arguments, Flags, Verbs, guarded, list_request, request_of
 def add_arguments(flags: Flags) -> None:
     """Add the command's verbs."""
     verbs = Verbs(flags, "policies --where 'mode=audit fail>0' -o wide", usual="list")
-    verbs.listing("list", "list policies with their results", _list, "NAME", beside=True)
+    verbs.listed("policies", "list policies with their results", "NAME", everywhere=True)
     verbs.describing("policies", "NAME")
     test = verbs.add("test", "test objects in files against a policy of the cluster", _test)
     test.add("name", "which policy (wildcards)", metavar="NAME")
     test.many("-f --filename", "FILE|FOLDER|-", "the objects (repeatable)", required=True)
     test.output("table", "wide", "json", "yaml", "name")
-
-
-def _list(args: Arguments) -> int:
-    from .lists import is_named, run_list
-
-    return run_list(
-        list_request(args, everywhere=True), "policies", lambda row: is_named(row, args.names)
-    )
 
 
 @guarded

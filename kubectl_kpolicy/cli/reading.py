@@ -13,7 +13,7 @@ from kubectl_kpolicy.session import cluster
 from .selection import selected
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterator
     from datetime import datetime
 
     from controllers.kube import Access, Client
@@ -174,49 +174,28 @@ ANNOTATION = "kpolicy.io/context"
 """Says in data of several contexts which one an object was read from."""
 
 
-@record
-class Beside:
-    """The rows of several contexts, the listing that shows them, and the contexts of which nothing is known, each with the exit code."""
+def read_beside(
+    flags: ListRequest, listing: Listing, learn: Learn | None = None
+) -> tuple[list[Row], dict[str, ExitCode]]:
+    """Return the rows of all contexts that were named, and the contexts of which nothing is known, each with the exit code.
 
-    listing: Listing
-    rows: tuple[Row, ...]
-    unknown: dict[str, ExitCode]
-
-
-def read_beside(flags: ListRequest, listing: Listing, learn: Learn | None = None) -> Beside:
-    """Return the rows of all contexts that were named; raises EngineError where none can be meant."""
-    from kubectl_kpolicy.cluster.beside import with_cluster
-
-    rows: list[Row] = []
-    unknown: dict[str, ExitCode] = {}
-    for name in _named_contexts(flags):
-        found, code = _rows_of(flags, listing, name, learn)
-        rows += found
-        if code is not ExitCode.DONE:
-            unknown[name] = code
-    return Beside(with_cluster(listing), tuple(rows), unknown)
-
-
-def _named_contexts(flags: ListRequest) -> Sequence[str]:
-    """Return the contexts that are meant, names and wildcards, each once; raises EngineError."""
+    What is in the way of one is reported under its name. Raises EngineError where none can be meant.
+    """
     if flags.replay or flags.watch or flags.watch_only or flags.output_watch_events:
         raise Misuse("several contexts are neither watched nor replayed", help="name one with --context")  # fmt: skip
-    return cluster.several(flags.contexts, flags.connection)
-
-
-def _rows_of(
-    flags: ListRequest, listing: Listing, context: str, learn: Learn | None
-) -> tuple[list[Row], ExitCode]:
-    """Return the rows of a context, or why there are none; what is in the way is reported under the context's name."""
-    try:
-        found = read(
-            replace(flags, connection=replace(flags.connection, context=context)), listing, learn
-        )
-        check_needs(found.world, listing)
-    except EngineError as error:
-        report(EngineError(f"{context} is unknown: {error.message}", help=error.help))
-        return [], cluster.exit_code(error)
-    return [_of(context, row) for row in listing.rows(found.world, found.now)], ExitCode.DONE
+    rows: list[Row] = []
+    unknown: dict[str, ExitCode] = {}
+    for context in cluster.several(flags.contexts, flags.connection):
+        connection = replace(flags.connection, context=context)
+        try:
+            found = read(replace(flags, connection=connection), listing, learn)
+            check_needs(found.world, listing)
+        except EngineError as error:
+            report(EngineError(f"{context} is unknown: {error.message}", help=error.help))
+            unknown[context] = cluster.exit_code(error)
+        else:
+            rows += [_of(context, row) for row in listing.rows(found.world, found.now)]
+    return rows, unknown
 
 
 def _of(context: str, row: Row) -> Row:

@@ -42,23 +42,19 @@ def _list(args: Arguments) -> int:
     from kubectl_kpolicy.output.misuse import Misuse
     from kubectl_kpolicy.output.rows import SEVERITIES
 
-    from .lists import is_named, run_list
+    from .lists import run_list
 
     _check_known("severity", args.severity, [one for one in SEVERITIES if one])
     _check_known("result", args.result, ("pass", "fail", "warn", "error", "skip"))
     if args.blocks and (args.owner or args.severity or args.result or args.selector):
         raise Misuse("denied requests have no owner, labels, severity or result", help="leave out --owner, -l, --severity and --result, or --blocks")  # fmt: skip
     shows_all = args.all or args.blocks or bool(args.result)
-    flags = list_request(
-        args,
-        *_terms(args),
-        watch=args.watch or args.verb == "watch",
-        results="" if shows_all else _FAILING,
-    )
+    watch, results = args.watch or args.verb == "watch", "" if shows_all else _FAILING
+    flags = list_request(args, *_terms(args), watch=watch, results=results)
 
     def choice(row: Row) -> bool:
         owned = not args.owner or row.text("owner").lower() == args.owner.lower()
-        return owned and (shows_all or is_failure(row)) and is_named(row, args.names)
+        return owned and (shows_all or is_failure(row))
 
     if args.blocks:
         return run_list(flags, "blocks", choice)
@@ -68,13 +64,8 @@ def _list(args: Arguments) -> int:
     from kubectl_kpolicy.cluster.owners import Owners
 
     owners = Owners()
-    return run_list(
-        flags,
-        "violations",
-        choice,
-        listing=owners.listing(shows_owners=shows_owners),
-        learn=owners.learn,
-    )
+    listing = owners.listing(shows_owners=shows_owners)
+    return run_list(flags, "violations", choice, listing=listing, learn=owners.learn)
 
 
 def _terms(args: Arguments) -> list[str]:
