@@ -15,6 +15,7 @@ from kubectl_kpolicy.actions.catalog import registry
 from kubectl_kpolicy.actions.executor import ActionExecutor
 from kubectl_kpolicy.actions.registry import Action, refusal
 from kubectl_kpolicy.actions.screens import SCREENS
+from kubectl_kpolicy.cluster.sources import LiveSource
 from kubectl_kpolicy.grants.form import GrantForm
 from kubectl_kpolicy.output.rows import CLUSTER
 from kubectl_kpolicy.session.identity import Identity, KnownRights
@@ -24,6 +25,7 @@ from .modals.picker import Choice, Picker
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from controllers.kube import Client
     from kubectl_kpolicy.actions.codes import CodeActions
     from kubectl_kpolicy.cluster.charts import Sample
     from kubectl_kpolicy.cluster.sources import Source
@@ -55,6 +57,11 @@ class OneCluster:
         self.grant_form = grant_form or GrantForm(source.world, source.now)
         self.rights = KnownRights(rights)
         self.codes: CodeActions | None = None
+
+    @property
+    def client(self) -> Client | None:
+        """The connection to it; None where it is a recording, or where there is no way to it."""
+        return self.source.client if isinstance(self.source, LiveSource) else None
 
 
 def cluster_of(row: Row | None, clusters: Mapping[str, OneCluster]) -> OneCluster:

@@ -35,7 +35,7 @@ from .settings import Settings
 from .stage import CommandHistory, OneCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from controllers.kube import Client
     from controllers.kube.http import HttpClient
@@ -102,10 +102,8 @@ def start(flags: ConsoleRequest, settings_of: Callable[[ConsoleRequest], dict[st
     flags = resolved(flags)
     gc.freeze()
     gc.set_threshold(*_COLLECTOR)
-    chosen = asyncio.run(_run(flags, Settings(**settings_of(flags))))
-    while chosen:
+    while chosen := asyncio.run(_run(flags, Settings(**settings_of(flags)))):
         flags = elsewhere(flags, *chosen)
-        chosen = asyncio.run(_run(flags, Settings(**settings_of(flags))))
     return 0
 
 
@@ -154,18 +152,14 @@ async def _run(flags: ConsoleRequest, settings: Settings) -> tuple[str, str] | N
     first = LISTINGS[settings.screen].needs if settings.screen in LISTINGS else ()
     clusters = _clusters(flags, settings.context, first)
     beside = len(clusters) > 1
-    source: Source = (
-        BesideSource({name: one.source for name, one in clusters.items()})
-        if beside
-        else clusters[""].source
-    )
-    if not beside:
-        settings = replace(
-            settings, seen=load_seen(settings.context), past=load_samples(settings.context)
-        )
+    if beside:
+        source: Source = BesideSource({name: one.source for name, one in clusters.items()})
+    else:
+        source, context = clusters[""].source, settings.context
+        settings = replace(settings, seen=load_seen(context), past=load_samples(context))
     console = Console(source, settings, clusters=clusters)
     console.lines = CommandHistory(load_lines())
-    console.identify = _identifying(console)
+    console.identify = partial(_identify, console)
     console.contexts = partial(context_names, flags.connection)
     with ExitStack() as stack:
         _record(flags, source, stack)
@@ -173,8 +167,9 @@ async def _run(flags: ConsoleRequest, settings: Settings) -> tuple[str, str] | N
             end_well(console)
             chosen = await console.run_async()
         finally:
-            for client in _clients(clusters):
-                await client.close()
+            for one in clusters.values():
+                if one.client is not None:
+                    await one.client.close()
     save_lines(console.lines.lines)
     if not beside:
         save_seen(settings.context, (row.key for row in all_rows(source.world)))
@@ -215,10 +210,6 @@ def _opened(
     return OneCluster(source, doer, name=name)
 
 
-def _clients(clusters: Mapping[str, OneCluster]) -> list[Client]:
-    return [one.source.client for one in clusters.values() if isinstance(one.source, LiveSource)]
-
-
 def end_well(console: Console) -> None:
     """Let the console leave the terminal as it was when it is told to end, or when its terminal or its server is gone."""
     loop = asyncio.get_running_loop()
@@ -239,21 +230,17 @@ def _color(name: str) -> str:
         raise EngineError(f"`{name}` is no colour", help="write `color` of the context as teal or #112233") from error  # fmt: skip
 
 
-def _identifying(console: Console) -> Any:
-    """Return what finds out, beside everything else, who looks at each cluster and what they may do there."""
-
-    async def identify() -> None:
-        found = [one for one in console.clusters.values() if isinstance(one.source, LiveSource)]
-        await asyncio.gather(*(_identified(console, one) for one in found))
-
-    return identify
+async def _identify(console: Console) -> None:
+    """Find out, beside everything else, who looks at each cluster and what they may do there."""
+    await asyncio.gather(*(_identified(console, one) for one in console.clusters.values()))
 
 
 async def _identified(console: Console, one: OneCluster) -> None:
     from kubectl_kpolicy.session.identity import rights_of, who_am_i
 
-    assert isinstance(one.source, LiveSource)
-    client = one.source.client
+    client = one.client
+    if client is None:
+        return
     me = await who_am_i(client)
     if not one.name:
         console.settings = replace(console.settings, user=me.user)

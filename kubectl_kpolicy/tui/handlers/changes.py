@@ -168,15 +168,13 @@ def _name_of(row: Row) -> str:
 
 def preview(app: Stage) -> None:
     """Plan the row's run beside the work of the console: many objects may have to be read."""
-    from kubectl_kpolicy.cluster.sources import LiveSource
-
     if app.row is None:
         return
-    if not isinstance(app.here.source, LiveSource):
+    if app.here.client is None:
         app.say("a recording does not hold the objects that would go", "yellow")
         return
     app.say("planning …")
-    app.run_worker(_show(app, app.here.source.client, app.row), group="preview", exclusive=True)
+    app.run_worker(_show(app, app.here.client, app.row), group="preview", exclusive=True)
 
 
 async def _show(app: Stage, client: Client, row: Row) -> None:

@@ -125,10 +125,9 @@ async def _asked(app: Stage, obj: dict[str, object]) -> list[Reason]:
     """Ask the engine about an object of the cluster, and the cluster for what rules have to know; raises EngineError."""
     from controllers.kube import Discovery
     from controllers.lookups.assembling import for_person
-    from kubectl_kpolicy.cluster.sources import LiveSource
 
-    assert isinstance(app.here.source, LiveSource)
-    client = app.here.source.client
+    client = app.here.client
+    assert client is not None
     discovery = Discovery(client)
     await discovery.refresh()
     lookups = for_person(client=client, discovery=discovery)
@@ -321,17 +320,15 @@ def _yaml(obj: Object, found: Sequence[Objection]) -> Text:
 async def _real(app: Stage, row: Row) -> tuple[Object | None, list[str], str]:
     """Return the object of a row, its owners, and why it is not there."""
     from kubectl_kpolicy.cluster.owners import chain
-    from kubectl_kpolicy.cluster.sources import LiveSource
 
-    if not isinstance(app.here.source, LiveSource):
+    client = app.here.client
+    if client is None:
         return None, [], _NOT_RECORDED
     try:
-        obj = await object_named(
-            app.here.source.client, row.text("namespace"), row.text("resource")
-        )
+        obj = await object_named(client, row.text("namespace"), row.text("resource"))
     except EngineError as error:
         return None, [], plain(error.message)
-    return obj, await chain(app.here.source.client, obj), ""
+    return obj, await chain(client, obj), ""
 
 
 async def fetched(app: Stage, namespace: str, resource: str) -> Object | None:
@@ -339,12 +336,10 @@ async def fetched(app: Stage, namespace: str, resource: str) -> Object | None:
 
     Raises EngineError.
     """
-    from kubectl_kpolicy.cluster.sources import LiveSource
-
-    if not isinstance(app.here.source, LiveSource):
+    if app.here.client is None:
         return None
     try:
-        return await object_named(app.here.source.client, namespace, resource)
+        return await object_named(app.here.client, namespace, resource)
     except EngineError as error:
         if place_in_rows(violations.all_rows(app.here.source.world), namespace, resource) is None:
             raise

@@ -12,6 +12,7 @@ from engine.lang import duration
 from kubectl_kpolicy.actions.plugins import plugin_id
 from kubectl_kpolicy.actions.prompt import understand
 from kubectl_kpolicy.cluster.recording import ReplaySource
+from kubectl_kpolicy.cluster.sources import LiveSource
 from kubectl_kpolicy.cluster.subject import subject_of
 from kubectl_kpolicy.filter import FilterError
 from kubectl_kpolicy.output.time_format import absolute, instant, span
@@ -27,7 +28,6 @@ from .navigation import open_view, set_namespace
 if TYPE_CHECKING:
     from textual.events import Key
 
-    from kubectl_kpolicy.cluster.sources import LiveSource
     from kubectl_kpolicy.tui.stage import Stage
     from kubectl_kpolicy.tui.state import ListState
 
@@ -277,8 +277,6 @@ def leave(app: Stage) -> None:
 
 def follow_labels(app: Stage) -> None:
     """Let the cluster be asked for labels, where the filter speaks of those that the rows of this screen do not bring along."""
-    from kubectl_kpolicy.cluster.sources import LiveSource
-
     view = app.view
     if view is None or view.asked_for_labels or not view.state.filter.asks_for_labels:
         return
@@ -288,13 +286,10 @@ def follow_labels(app: Stage) -> None:
         view.asked_for_labels = True
         app.run_worker(_learn_labels(app, view.state, app.source), group="labels", exclusive=True)
     elif app.current == "violations":
-        one = len(app.clusters) == 1
-        app.say(
-            "a recording holds no labels of objects"
-            if one
-            else "labels of objects are asked of one cluster: `:ctx NAME`",
-            "yellow",
-        )
+        why = "labels of objects are asked of one cluster: `:ctx NAME`"
+        if len(app.clusters) == 1:
+            why = "a recording holds no labels of objects"
+        app.say(why, "yellow")
 
 
 async def _learn_labels(app: Stage, state: ListState, source: LiveSource) -> None:
