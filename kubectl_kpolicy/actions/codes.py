@@ -16,6 +16,7 @@ from engine.grants import parse_issued
 from engine.grants.issuing import own_refusals
 from engine.grants.subjects import subject_text
 from kubectl_kpolicy.codes import bringing, issuing
+from kubectl_kpolicy.output.diagnostics import sentence
 from kubectl_kpolicy.session.targets import Target, with_kinds
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ class CodeActions:
             _, _, kind, _ = issuing.read_binding(form.get("bind", ""))
             refusals = own_refusals(parse_issued(self._document("", form, kind), self._now()))
         except EngineError as error:
-            return f"{error.message}; {error.help}" if error.help else error.message
+            return sentence(error)
         return str(refusals[0]).removeprefix("refused: ") if refusals else ""
 
     def _document(self, code: str, form: Mapping[str, str], kind: str) -> Object:

@@ -53,6 +53,11 @@ def report(error: EngineError, *, err: TextIO | None = None, word: str = "error"
         print(f"help: {visible(error.help)}", file=stream)
 
 
+def sentence(error: EngineError) -> str:
+    """Return an error with its way out, on one line."""
+    return f"{error.message}; {error.help}" if error.help else error.message
+
+
 def explain(error: Exception, *, trace: bool = False, err: TextIO | None = None) -> int:
     """Print any exception that ended a command and return the exit code; `trace` adds where it came from."""
     from engine.errors import EngineError, reason_of

@@ -5,10 +5,11 @@ Handlers, the frame and command lines know this class and not the console itself
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from textual.app import App
 
+from engine.errors import EngineError
 from engine.fields import word
 from engine.record import record
 from kubectl_kpolicy.actions.catalog import registry
@@ -17,13 +18,17 @@ from kubectl_kpolicy.actions.registry import Action, refusal
 from kubectl_kpolicy.actions.screens import SCREENS
 from kubectl_kpolicy.cluster.sources import LiveSource
 from kubectl_kpolicy.grants.form import GrantForm
+from kubectl_kpolicy.output.diagnostics import sentence
 from kubectl_kpolicy.output.rows import CLUSTER
 from kubectl_kpolicy.session.identity import Identity, KnownRights
 
 from .modals.picker import Choice, Picker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+
+    from textual.screen import Screen
+    from textual.widget import AwaitMount
 
     from controllers.kube import Client
     from kubectl_kpolicy.actions.codes import CodeActions
@@ -35,6 +40,8 @@ if TYPE_CHECKING:
     from .settings import Settings
     from .views import ListView
     from .widgets.table import PolicyTable
+
+T = TypeVar("T")
 
 _MOST_LINES = 200
 
@@ -236,6 +243,25 @@ class Stage(App[str]):
     def pick(self, title: str, choices: Sequence[Choice], then: Callable[[str], Any]) -> None:
         """Let somebody choose from a list; what was chosen is handed on, and nothing happens where nothing was."""
         self.push_screen(Picker(title, choices), lambda name: None if name is None else then(name))
+
+    def ask(
+        self, dialog: Screen[T | None], then: Callable[[T], Awaitable[object]], otherwise: str
+    ) -> AwaitMount:
+        """Let somebody fill in a dialog; what was filled in is handed on, `otherwise` is said where the dialog was closed.
+
+        What is in the way of what is done then is said as well.
+        """
+
+        async def answered(given: T | None) -> None:
+            if given is None:
+                self.say(otherwise)
+                return
+            try:
+                await then(given)
+            except EngineError as error:
+                self.say(sentence(error), "red")
+
+        return self.push_screen(dialog, answered)
 
     def go(self, screen: str, where: str | None = None, *, remember: bool = True) -> None:
         """Open a screen, with a filter where one is given."""

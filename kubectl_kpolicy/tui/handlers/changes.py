@@ -13,6 +13,7 @@ from kubectl_kpolicy.actions.registry import Action
 from kubectl_kpolicy.actions.registry import Danger as Level
 from kubectl_kpolicy.grants import form as forms
 from kubectl_kpolicy.output.cells import plain
+from kubectl_kpolicy.output.diagnostics import sentence
 from kubectl_kpolicy.output.rows import CLUSTER
 from kubectl_kpolicy.tui import commands
 from kubectl_kpolicy.tui.modals.danger import Danger, Question
@@ -72,24 +73,13 @@ def adopt(app: Stage) -> AwaitMount | None:
 def _open_wizard(app: Stage, draft: Draft) -> AwaitMount:
     there = app.here
 
-    async def filled_in(draft: Draft | None) -> None:
-        if draft is None:
-            app.say("nothing was asked for")
-            return
-        try:
-            said = await there.grant_form.submit(draft)
-        except EngineError as error:
-            app.say(sentence(error), "red")
-            return
+    async def hand_in(draft: Draft) -> None:
+        said = await there.grant_form.submit(draft)
         app.log_command(commands.at(there, forms.command(draft)))
         app.say(said)
 
-    return app.push_screen(GrantWizard(draft, there.grant_form, where=there.name), filled_in)
-
-
-def sentence(error: EngineError) -> str:
-    """Return an error with its way out."""
-    return f"{error.message}; {error.help}" if error.help else error.message
+    wizard = GrantWizard(draft, there.grant_form, where=there.name)
+    return app.ask(wizard, hand_in, "nothing was asked for")
 
 
 def ask(action: Action, app: Stage) -> AwaitMount | None:
@@ -101,10 +91,7 @@ def ask(action: Action, app: Stage) -> AwaitMount | None:
         app.say(unfit, "yellow")
         return None
 
-    async def answered(form: dict[str, str] | None) -> None:
-        if form is None:
-            app.say("nothing was changed")
-            return
+    async def perform(form: dict[str, str]) -> None:
         line = commands.line_of(app, action, rows, **form)
         outcomes = []
         for there, mine in by_cluster(rows, app.clusters):
@@ -113,7 +100,7 @@ def ask(action: Action, app: Stage) -> AwaitMount | None:
             app.log_command(line)
         _tell(app, outcomes)
 
-    return app.push_screen(Danger(_question(app, action, rows)), answered)
+    return app.ask(Danger(_question(app, action, rows)), perform, "nothing was changed")
 
 
 def _question(app: Stage, action: Action, rows: Sequence[Row]) -> Question:

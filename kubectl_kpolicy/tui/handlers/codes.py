@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from engine.errors import EngineError
 from engine.model.kinds import is_of_cel
 from kubectl_kpolicy.actions.registry import Field
 from kubectl_kpolicy.cluster import celkinds
 from kubectl_kpolicy.tui import commands
 from kubectl_kpolicy.tui.modals.danger import Danger, Question
 from kubectl_kpolicy.tui.modals.reveal import Reveal
-
-from .changes import sentence
 
 if TYPE_CHECKING:
     from textual.widget import AwaitMount
@@ -33,19 +30,12 @@ def issue(app: Stage) -> AwaitMount | None:
         app.say(_NOBODY, "yellow")
         return None
 
-    async def answered(form: dict[str, str] | None) -> None:
-        if form is None:
-            app.say("no code was issued")
-            return
-        try:
-            issued = await codes.issue(form)
-        except EngineError as error:
-            app.say(sentence(error), "red")
-            return
+    async def make(form: dict[str, str]) -> None:
+        issued = await codes.issue(form)
         app.log_command(commands.at(there, commands.line_of(app, action, (), **form)))
         _reveal(app, issued)
 
-    return app.push_screen(Danger(_question(app, codes)), answered)
+    return app.ask(Danger(_question(app, codes)), make, "no code was issued")
 
 
 def _question(app: Stage, codes: CodeActions) -> Question:
@@ -113,21 +103,13 @@ def redeem(app: Stage) -> AwaitMount | None:
         destroys=False,
     )
 
-    async def answered(form: dict[str, str] | None) -> None:
-        if form is None:
-            app.say("no code was used")
-            return
-        line = commands.at(
-            there, commands.line_of(app, action, (), file=form["file"], namespace=form["namespace"])
-        )
-        try:
-            app.say(await codes.redeem(form))
-        except EngineError as error:
-            app.say(sentence(error), "red")
-            return
+    async def use(form: dict[str, str]) -> None:
+        told = {name: form[name] for name in ("file", "namespace")}
+        line = commands.at(there, commands.line_of(app, action, (), **told))
+        app.say(await codes.redeem(form))
         app.log_command(line)
 
-    return app.push_screen(Danger(question), answered)
+    return app.ask(Danger(question), use, "no code was used")
 
 
 def _namespace(app: Stage) -> str:

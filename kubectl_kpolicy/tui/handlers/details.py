@@ -19,6 +19,7 @@ from kubectl_kpolicy.cluster.marking import Objection, marked, objections, shown
 from kubectl_kpolicy.cluster.policies import LISTING as POLICIES
 from kubectl_kpolicy.cluster.subject import object_named, place_in_rows
 from kubectl_kpolicy.output.cells import plain
+from kubectl_kpolicy.output.diagnostics import sentence
 from kubectl_kpolicy.output.explanation import Reason
 from kubectl_kpolicy.output.structured import yaml_text
 from kubectl_kpolicy.output.time_format import absolute
@@ -32,7 +33,6 @@ from kubectl_kpolicy.tui.widgets.frame import key_name
 from kubectl_kpolicy.tui.widgets.gauges import PulseView
 
 from . import perform_named
-from .changes import sentence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,6 +15,7 @@ from kubectl_kpolicy.cluster.recording import ReplaySource
 from kubectl_kpolicy.cluster.sources import LiveSource
 from kubectl_kpolicy.cluster.subject import subject_of
 from kubectl_kpolicy.filter import FilterError
+from kubectl_kpolicy.output.diagnostics import sentence
 from kubectl_kpolicy.output.time_format import absolute, instant, span
 from kubectl_kpolicy.session.config import theme_named
 from kubectl_kpolicy.tui.completing import completions, line_text, said_of, suggestion
@@ -22,7 +23,6 @@ from kubectl_kpolicy.tui.themes import theme_name
 from kubectl_kpolicy.tui.widgets.frame import Entry
 
 from . import call, choices, perform_named
-from .changes import sentence
 from .navigation import open_view, set_namespace
 
 if TYPE_CHECKING:

@@ -16,11 +16,12 @@ from textual.app import SuspendNotSupported
 from engine.errors import EngineError
 from kubectl_kpolicy.actions.plugins import argv_of, values_of
 from kubectl_kpolicy.output.cells import plain
+from kubectl_kpolicy.output.diagnostics import sentence
 from kubectl_kpolicy.tui.modals.danger import Danger, Question
 from kubectl_kpolicy.tui.serving import is_served
 from kubectl_kpolicy.tui.stage import cluster_of
 
-from .changes import names_of, sentence
+from .changes import names_of
 from .input_line import run_line
 
 if TYPE_CHECKING:
@@ -51,20 +52,12 @@ async def run(name: str, app: Stage) -> None:
         await _start(plugin, lines, app)
         return
 
-    async def answered(form: dict[str, str] | None) -> None:
-        if form is None:
-            app.say("nothing was run")
-        else:
-            await _start(plugin, lines, app)
-
-    effect = f"Run {plugin.command}, as it is configured" + (
-        " (dangerous)." if plugin.dangerous else "."
-    )
+    danger = " (dangerous)" if plugin.dangerous else ""
+    effect = f"Run {plugin.command}, as it is configured{danger}."
     names = names_of(app.rows) if plugin.needs_row else ()
     title = plugin.description or plugin.name
-    app.push_screen(
-        Danger(Question(title, effect, names, command=_shown(lines), destroys=False)), answered
-    )
+    question = Question(title, effect, names, command=_shown(lines), destroys=False)
+    app.ask(Danger(question), lambda _form: _start(plugin, lines, app), "nothing was run")
 
 
 def _lines(plugin: Plugin, app: Stage) -> list[list[str]]:
