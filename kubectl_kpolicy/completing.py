@@ -142,11 +142,8 @@ async def _listed(what: str, access: Access, flags: argparse.Namespace) -> list[
     from .session import cluster
 
     client = connect(access)
-    place = (
-        ""
-        if what in ("otp", "violations", "policies", _ASKABLE)
-        else cluster.namespace_of(cluster_flags(flags), access)
-    )
+    is_everywhere = what in ("otp", "violations", "policies", _ASKABLE)
+    place = "" if is_everywhere else cluster.namespace_of(cluster_flags(flags), access)
 
     async def names(kind: Kind) -> list[str]:
         with suppress(KubeError):

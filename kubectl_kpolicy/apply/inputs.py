@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from engine.errors import DocumentError, EngineError, Location
 from engine.lang import wildcard
-from engine.model import NOBODY, Object, Policy, UserInfo
+from engine.model import NOBODY, Object, Policy
 from engine.record import record, replace
 from kubectl_kpolicy.output.diagnostics import report
 from kubectl_kpolicy.session.sources import (
@@ -279,21 +279,18 @@ def _setting(
         from .mocks import with_context
 
         world = with_context(world, first_document(placed(flags.context_file), "context file"))
+    user = NOBODY
+    if flags.userinfo:
+        user = read_user(first_document(placed(flags.userinfo), "user info file"))
     return Setting(
         now=now,
         seed=flags.seed.encode(),
-        user=_user(flags),
+        user=user,
         values=values,
         world=world,
         namespace_labels=labels_by_namespace(objects),
         resolve_values=flags.resolve_values,
     )
-
-
-def _user(flags: ApplyRequest) -> UserInfo:
-    if not flags.userinfo:
-        return NOBODY
-    return read_user(first_document(placed(flags.userinfo), "user info file"))
 
 
 def _values(flags: ApplyRequest) -> ValueSet:

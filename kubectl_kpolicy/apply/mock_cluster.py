@@ -6,7 +6,7 @@ stand in, as in Kyverno's CLI without a cluster.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from engine import evaluate
 from engine.errors import EngineError
@@ -18,6 +18,8 @@ from .names import identity
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from .outside import Outside
+
 
 @record
 class Call:
@@ -27,15 +29,6 @@ class Call:
     method: str
     status: int
     body: Any
-
-
-class Resolver(Protocol):
-    """Somebody who can really be asked: a cluster, a registry."""
-
-    def resolve(
-        self, lookups: Sequence[evaluate.Lookup]
-    ) -> Mapping[evaluate.Lookup, evaluate.Answer]:
-        """Return an answer to each of `lookups`."""
 
 
 @record
@@ -54,7 +47,7 @@ class MockCluster:
     has_cluster: bool = False
     params: Inventory = field(default_factory=Inventory)
     namespaces: Mapping[str, Any] = field(default_factory=dict)
-    outside: Resolver | None = None
+    outside: Outside | None = None
 
     def answers(self, lookups: Iterable[evaluate.Lookup]) -> dict[evaluate.Lookup, evaluate.Answer]:
         """Return an answer to each of `lookups`: what was given by hand, else what is outside, where that may be asked."""
@@ -105,10 +98,9 @@ class MockCluster:
         found = self.objects.get("v1", "ConfigMap", namespace, name)
         if found is not None:
             return evaluate.Answer.found(found)
-        return self._unknown(f'configmaps "{name}" not found')
-
-    def _unknown(self, error: str) -> evaluate.Answer:
-        return evaluate.Answer.failed(error) if self.has_cluster else evaluate.Answer.absent()
+        if not self.has_cluster:
+            return evaluate.Answer.absent()
+        return evaluate.Answer.failed(f'configmaps "{name}" not found')
 
     def _prepared(self, method: str, address: str) -> evaluate.Answer | None:
         for call in self.calls:
@@ -133,13 +125,11 @@ class MockCluster:
         return evaluate.Answer.found(found)
 
     def _image(self, reference: str) -> evaluate.Answer:
+        if not self.images:
+            return evaluate.Answer.absent()
         found = self.images.get(reference)
         if found is None:
-            return (
-                evaluate.Answer.absent()
-                if not self.images
-                else evaluate.Answer.failed("image is not in the context file")
-            )
+            return evaluate.Answer.failed("image is not in the context file")
         return evaluate.Answer.found(found)
 
     def _entry(self, name: str) -> evaluate.Answer:

@@ -120,10 +120,7 @@ def _first_line(output: Any) -> bytes:
 
 
 def _down(args: Arguments) -> int:
-    if not _stop(folder_of(args)):
-        print("the sandbox does not run")
-    else:
-        print("the sandbox is stopped")
+    print("the sandbox is stopped" if _stop(folder_of(args)) else "the sandbox does not run")
     return 0
 
 
@@ -220,10 +217,8 @@ def _reset(args: Arguments) -> int:
 
 def _clock(args: Arguments) -> int:
     folder = folder_of(args)
-    if args.forward:
-        told = _ask(folder, "POST", "/sandbox/clock", {"forward": args.forward})
-    else:
-        told = _ask(folder, "GET", "/sandbox/clock")
+    how = ("POST", {"forward": args.forward}) if args.forward else ("GET", None)
+    told = _ask(folder, how[0], "/sandbox/clock", how[1])
     print(f"{told['now']} ({_ahead(told)})")
     return 0
 

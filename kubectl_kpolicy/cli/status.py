@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import shlex
 import sys
+from typing import TYPE_CHECKING
 
 from engine import vocabulary
 from engine.errors import EngineError
 
 from .flags import Arguments, Flags, guarded, list_request
+
+if TYPE_CHECKING:
+    from kubectl_kpolicy.cluster.cache import ClusterCache
 
 
 def add_arguments(flags: Flags) -> None:
@@ -73,11 +77,9 @@ def _place(args: Arguments) -> str:
     return ("" if args.namespace else " -A") + "".join(given)
 
 
-def _verdict(args: Arguments, world: object) -> int:
-    from kubectl_kpolicy.cluster.cache import ClusterCache
+def _verdict(args: Arguments, world: ClusterCache) -> int:
     from kubectl_kpolicy.cluster.violations import all_rows, is_failure
     from kubectl_kpolicy.output.rows import severity_rank
 
-    assert isinstance(world, ClusterCache)
     least = severity_rank(args.fail_on) if args.fail_on else 0
     return int(any(is_failure(row) and severity_rank(row.cells["severity"]) >= least for row in all_rows(world)))  # fmt: skip

@@ -90,7 +90,7 @@ def _of_conditions(obj: Object, rule: Object, name: str, row: Row) -> Iterator[O
     for condition in (one for group in groups for one in group if isinstance(one, dict)):
         found = _PLAIN_KEY.fullmatch(str(condition.get("key", "")).strip())
         if found is not None:
-            path = _wrapped(found[1].split("."), wrapping)
+            path = (*wrapping, *found[1].split("."))
             want = f"not {condition.get('operator')} {_said(condition.get('value'))}"
             yield _objection(obj, name, path, want)
 
@@ -129,14 +129,10 @@ def _wrapping(rule: str) -> tuple[str, ...]:
     return place.path if place is not None else ()
 
 
-def _wrapped(steps: Sequence[str], wrapping: tuple[str, ...]) -> Path:
-    return (*wrapping, *steps) if wrapping else tuple(steps)
-
-
 def _inner(path: Path, rule: str) -> Path:
     """Return a path as the rule for Pods has it, from which the one for their controllers was made."""
     wrapping = _wrapping(rule)
-    return path[len(wrapping) :] if wrapping and path[: len(wrapping)] == wrapping else path
+    return path[len(wrapping) :] if path[: len(wrapping)] == wrapping else path
 
 
 def _wanted(pattern: Any, path: Path) -> str:

@@ -7,6 +7,7 @@ a file: a journal is written with its unused codes masked, Secrets are not read 
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
 import orjson
@@ -47,12 +48,7 @@ class Recorder:
         """Write one change."""
         line: dict[str, Any] = {"at": absolute(self._now()), "resource": change.resource}
         if change.problem is not None:
-            problem = change.problem
-            line["problem"] = {
-                "trouble": problem.trouble,
-                "message": problem.message,
-                "help": problem.help,
-            }
+            line["problem"] = asdict(change.problem)
         elif change.is_synced:
             line["synced"] = True
         elif change.object is None:

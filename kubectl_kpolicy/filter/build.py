@@ -120,9 +120,7 @@ def _joined(
 
 def _words(node: Words, listing: Listing) -> Callable[[Row, datetime], bool]:
     """Return a test whether the text stands in any cell of words."""
-    names = tuple(
-        one.id for one in listing.columns if one.shape in (Shape.TEXT, Shape.STATE, Shape.SEVERITY)
-    )
+    names = tuple(one.id for one in listing.columns if one.shape in _WORDS)
     fits = _text_test(node)
     return lambda row, _now: any(fits(value) for name in names if (value := row.text(name)))
 

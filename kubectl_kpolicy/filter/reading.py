@@ -42,11 +42,9 @@ class FilterError(EngineError):
         """Return the message, and below it the part of the filter that is wrong with a mark under its first character."""
         start = max(0, self.position - _SHOWN // 2)
         shown = text[start : start + _SHOWN]
-        return (
-            f"{self.message}\n  {shown}\n  {' ' * (self.position - start)}^"
-            if shown.isascii()
-            else self.message
-        )
+        if not shown.isascii():
+            return self.message
+        return f"{self.message}\n  {shown}\n  {' ' * (self.position - start)}^"
 
 
 @record

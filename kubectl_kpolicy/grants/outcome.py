@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import TYPE_CHECKING, Final, cast
 
 from controllers.kube.errors import Gone, NotFound
@@ -41,60 +41,38 @@ async def settled(
 
     Raises TimedOut, NotFound, KubeError.
     """
-    place = (obj["metadata"]["namespace"], obj["metadata"]["name"])
-    try:
-        async with asyncio.timeout(seconds):
-            return await _settled(client, place, changed, ends)
-    except TimeoutError as error:
-        text = f"grant `{place[1]}` was not settled in time; nothing of it is lost"
-        raise TimedOut(text, help=f"kubectl get grants {place[1]} -n {place[0]} -w") from error
-
-
-async def _settled(client: Client, place: tuple[str, str], changed: Callable[[str], None], ends: frozenset[str]) -> Object:  # fmt: skip
-    namespace, name = place
+    namespace, name = obj["metadata"]["namespace"], obj["metadata"]["name"]
     told = ""
+    try:
+        async with asyncio.timeout(seconds), aclosing(_versions(client, namespace, name)) as found:
+            async for one in found:
+                state = state_of(one)
+                if state != told:
+                    changed(state)
+                    told = state
+                if state in ends:
+                    return one
+    except TimeoutError as error:
+        text = f"grant `{name}` was not settled in time; nothing of it is lost"
+        raise TimedOut(text, help=f"kubectl get grants {name} -n {namespace} -w") from error
+    raise AssertionError("versions have no end")
+
+
+async def _versions(client: Client, namespace: str, name: str) -> AsyncGenerator[Object]:
+    """Yield a grant as it is, and as it becomes; read anew wherever the server ends the watch. Raises NotFound, KubeError."""
+    only = f"metadata.name={name}"
     while True:
         obj = await client.get(GRANTS, name, namespace)
+        yield obj
         version = str(obj["metadata"].get("resourceVersion") or "")
-        told = _tell(obj, told, changed)
-        if state_of(obj) in ends:
-            return obj
-        try:
-            found = await _followed(client, place, version, told, changed, ends)
-        except Gone:
-            continue
-        if found is not None:
-            return found
-
-
-async def _followed(
-    client: Client,
-    place: tuple[str, str],
-    version: str,
-    told: str,
-    changed: Callable[[str], None],
-    ends: frozenset[str],
-) -> Object | None:
-    """Watch a grant from a version on; None when the server ends the watch before the grant is settled."""
-    namespace, name = place
-    events = client.watch(GRANTS, version, namespace=namespace, field_selector=f"metadata.name={name}")  # fmt: skip
-    async with aclosing(cast("AsyncGenerator[Event]", events)):
-        async for event in events:
-            if event.type == "DELETED":
-                raise NotFound(f"grant `{name}` was deleted", status=404)
-            if event.type == "BOOKMARK":
-                continue
-            told = _tell(event.object, told, changed)
-            if state_of(event.object) in ends:
-                return event.object
-    return None
-
-
-def _tell(obj: Object, told: str, changed: Callable[[str], None]) -> str:
-    state = state_of(obj)
-    if state != told:
-        changed(state)
-    return state
+        events = client.watch(GRANTS, version, namespace=namespace, field_selector=only)
+        with suppress(Gone):
+            async with aclosing(cast("AsyncGenerator[Event]", events)):
+                async for event in events:
+                    if event.type == "DELETED":
+                        raise NotFound(f"grant `{name}` was deleted", status=404)
+                    if event.type != "BOOKMARK":
+                        yield event.object
 
 
 # What people read about a grant that they have just made or decided: state, who may approve, until when, what next.

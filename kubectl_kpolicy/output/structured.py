@@ -51,12 +51,8 @@ def list_of(objects: Sequence[Any]) -> dict[str, Any]:
 def name_of(obj: dict[str, Any]) -> str:
     """Return `kind.group/name`, or `kind/name` in the core group, as `kubectl get -o name` prints it."""
     group = str(obj.get("apiVersion", "")).rpartition("/")[0]
-    kind = str(obj.get("kind", "")).lower()
-    return (
-        f"{kind}.{group}/{obj['metadata']['name']}"
-        if group
-        else f"{kind}/{obj['metadata']['name']}"
-    )
+    kind, name = str(obj.get("kind", "")).lower(), obj["metadata"]["name"]
+    return f"{kind}.{group}/{name}" if group else f"{kind}/{name}"
 
 
 def print_objects(objects: Sequence[Object], form: str) -> None:
@@ -64,8 +60,7 @@ def print_objects(objects: Sequence[Object], form: str) -> None:
     if form == "name":
         sys.stdout.writelines(f"{name_of(obj)}\n" for obj in objects)
     else:
-        value = objects[0] if len(objects) == 1 else list_of(objects)
-        sys.stdout.write(json_text(value) if form == "json" else yaml_text(value))
+        write_object(sys.stdout, objects[0] if len(objects) == 1 else list_of(objects), form)
 
 
 def write_list(

@@ -54,6 +54,8 @@ class ClusterFlags:
 
 def access_of(flags: ClusterFlags) -> Access:
     """Return how to reach the cluster, as kubeconfig and flags say; raises AccessError."""
+    from dataclasses import replace
+
     from controllers.kube.access import Access, Impersonation, load_access
     from controllers.kube.errors import AccessError
     from controllers.kube.kubeconfig import default_paths
@@ -85,13 +87,7 @@ def access_of(flags: ClusterFlags) -> Access:
         changes["impersonate"] = Impersonation(flags.as_user, tuple(flags.as_group), flags.as_uid)
     if flags.namespace:
         changes["namespace"] = flags.namespace
-    return _replaced(found, changes)
-
-
-def _replaced(access: Access, changes: dict[str, Any]) -> Access:
-    from dataclasses import replace
-
-    return replace(access, **changes) if changes else access
+    return replace(found, **changes)
 
 
 def _tls(flags: ClusterFlags, access: Access) -> dict[str, Any]:
@@ -197,24 +193,21 @@ def exit_code(error: EngineError) -> ExitCode:
 
     from .errors import Over, Refused, TimedOut
 
-    match error:
-        case Refused():
-            return ExitCode.REFUSED
-        case Over():
-            return ExitCode.GONE
-        case TimedOut():
-            return ExitCode.TIMEOUT
-        case Misuse():
-            return ExitCode.USAGE
-        case errors.Unreachable() | errors.Unauthorized() | errors.AccessError():
-            return ExitCode.UNREACHABLE
-        case errors.Forbidden():
-            return ExitCode.FORBIDDEN
-        case errors.NotFound():
-            return ExitCode.GONE
-        case errors.Conflict() | errors.AlreadyExists():
-            return ExitCode.CONFLICT
-    return ExitCode.FAILED
+    codes = {
+        Refused: ExitCode.REFUSED,
+        Over: ExitCode.GONE,
+        TimedOut: ExitCode.TIMEOUT,
+        Misuse: ExitCode.USAGE,
+        errors.Unreachable: ExitCode.UNREACHABLE,
+        errors.Unauthorized: ExitCode.UNREACHABLE,
+        errors.AccessError: ExitCode.UNREACHABLE,
+        errors.Forbidden: ExitCode.FORBIDDEN,
+        errors.NotFound: ExitCode.GONE,
+        errors.Conflict: ExitCode.CONFLICT,
+        errors.AlreadyExists: ExitCode.CONFLICT,
+    }
+    found = (code for kind, code in codes.items() if isinstance(error, kind))
+    return next(found, ExitCode.FAILED)
 
 
 def guarded(run: Callable[[Flags], int], flags: Flags) -> int:

@@ -105,8 +105,6 @@ def kubectl(folder: Path, *words: str, given: str = "") -> str:
 
 def _locked(folder: Path) -> Any:
     """Return the lock file, locked; whoever inherits it holds the lock after we have closed it."""
-    import fcntl
-
     lock = (folder / "engine.lock").open("a+")
     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     return lock

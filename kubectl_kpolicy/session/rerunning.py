@@ -7,6 +7,7 @@ run costs more than many looks.
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -62,15 +63,9 @@ def state_of(paths: Iterable[Path]) -> State:
     """Return size and time of change of every file below paths that can be an input; what is not there is left out."""
     found: State = {}
     for path in paths:
-        files = (
-            [path]
-            if not path.is_dir()
-            else (one for one in path.rglob("*") if one.suffix in SUFFIXES)
-        )
-        for file in files:
-            try:
-                told = file.stat()
-            except OSError:
-                continue
-            found[file] = (told.st_mtime_ns, told.st_size)
+        for file in path.rglob("*") if path.is_dir() else [path]:
+            if file == path or file.suffix in SUFFIXES:
+                with suppress(OSError):
+                    told = file.stat()
+                    found[file] = (told.st_mtime_ns, told.st_size)
     return found
