@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine import vocabulary
-from engine.lang import rfc3339
 
 from .flags import Arguments, Flags, cluster_flags, guarded
 
@@ -122,26 +121,12 @@ async def _take(client: Client, kind: Kind, obj: Object) -> None:
 async def _say(client: Client, reason: str, count: int) -> None:
     """Leave an Event; that it cannot be written keeps nobody from what is urgent."""
     from controllers.kube import KubeError
-    from controllers.kube.kinds import EVENTS
-    from kubectl_kpolicy.session import cluster
-    from kubectl_kpolicy.session.identity import who_am_i
+    from kubectl_kpolicy.session.identity import leave_event
 
-    user, at = (await who_am_i(client)).user or "somebody", rfc3339.write(cluster.now())
-    event: dict[str, Any] = {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"generateName": "kpolicy-break-glass-", "namespace": _SYSTEM},
-        "involvedObject": {"apiVersion": "v1", "kind": "Namespace", "name": _SYSTEM, "namespace": _SYSTEM},
-        "reason": "BreakGlass",
-        "type": "Warning",
-        "message": f"{user} took {count} objects of kpolicy's webhooks away: {reason}",
-        "source": {"component": "kpolicy"},
-        "firstTimestamp": at,
-        "lastTimestamp": at,
-        "count": 1,
-    }  # fmt: skip
+    about = {"apiVersion": "v1", "kind": "Namespace", "name": _SYSTEM, "namespace": _SYSTEM}
+    done = f"took {count} objects of kpolicy's webhooks away: {reason}"
     try:
-        await client.create(EVENTS, event)
+        await leave_event(client, about, "kpolicy-break-glass-", "BreakGlass", done)
     except KubeError as error:
         print(f"warning: no Event could be written about it: {error.message}", file=sys.stderr)
 

@@ -13,7 +13,7 @@ from engine.grants.subjects import subject_text
 from kubectl_kpolicy.output.diagnostics import ExitCode, visible
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
-from kubectl_kpolicy.session.errors import of_server
+from kubectl_kpolicy.session.errors import admission
 from kubectl_kpolicy.session.identity import somebody
 
 from . import issuing
@@ -60,7 +60,6 @@ def _meaning(asked: CodeRequest) -> str:
 
 def claim(flags: OtpRequest) -> int:
     """Claim a code that a denial showed, where codes are not brought by the object itself; raises EngineError."""
-    from controllers.kube.errors import KubeError
     from controllers.kube.kinds import CODE_CLAIMS
 
     from .showing import read_code
@@ -72,10 +71,8 @@ def claim(flags: OtpRequest) -> int:
     async def work(client: Client, access: Access) -> int:
         who = await somebody(client)
         obj = claim_of(use, who.user, who.groups, access.namespace or "default")
-        try:
+        with admission():
             made = await client.create(CODE_CLAIMS, obj, dry_run=flags.on_server)
-        except KubeError as error:
-            raise of_server(error) from error
         print(visible(f"codeclaim.kpolicy.io/{made['metadata']['name']} made{flags.tried}"))
         if not flags.quiet:
             print(
@@ -101,7 +98,6 @@ def claim_of(use: str, user: str, groups: Sequence[str], namespace: str) -> Obje
 
 def rotate(flags: OtpRequest) -> int:
     """Ask the engine for another key of codes; with `--revoke` all codes that are out are dead; raises EngineError."""
-    from controllers.kube.errors import KubeError
     from controllers.kube.kinds import SECRETS
     from controllers.store.code_keys import ROTATE, SECRET_NAME
 
@@ -109,12 +105,10 @@ def rotate(flags: OtpRequest) -> int:
         who = await somebody(client)
         how = "revoke" if flags.revoke else "rotate"
         asked = {"metadata": {"annotations": {ROTATE: f"{how} {who.user}: {flags.reason}"}}}
-        try:
+        with admission():
             await client.patch(
                 SECRETS, SECRET_NAME, flags.system_namespace, asked, dry_run=flags.on_server
             )
-        except KubeError as error:
-            raise of_server(error) from error
         what = "all codes are revoked" if flags.revoke else "another key is made; codes of the one before stay good"  # fmt: skip
         print(visible(f"secret/{SECRET_NAME} asked{flags.tried}: {what} within seconds"))
         return ExitCode.DONE

@@ -11,9 +11,8 @@ from controllers.kube.errors import KubeError
 from engine import vocabulary
 from engine.codes import CODE_ANNOTATION, canonical, issued_name, shown
 from engine.errors import EngineError
-from engine.lang import rfc3339
 from kubectl_kpolicy.output.misuse import Misuse
-from kubectl_kpolicy.session.errors import of_server
+from kubectl_kpolicy.session.errors import admission
 
 from .showing import read_code
 
@@ -56,12 +55,10 @@ async def bring(client: Client, obj: Object, namespace: str, *, dry_run: bool = 
     place = str(metadata.get("namespace") or namespace) if kind.namespaced else ""
     if not metadata.get("name"):
         raise EngineError("the object has no name", help="one with generateName cannot be applied")
-    try:
+    with admission():
         return await client.patch(
             kind, str(metadata["name"]), place, obj, content_type=APPLY, field_manager=MANAGER, force=True, dry_run=dry_run
         )  # fmt: skip
-    except KubeError as error:
-        raise of_server(error) from error
 
 
 # The code itself: from a prompt, from standard input, or from under a seal, whose opening is told.
@@ -104,28 +101,13 @@ def _described(sealed: Object) -> str:
 
 async def announce(client: Client, code: str, system: str) -> None:
     """Tell everybody by an Event that a seal was opened; who may write none is warned that the use alone will be on record."""
-    from controllers.kube.kinds import EVENTS
-    from kubectl_kpolicy.session import cluster
-    from kubectl_kpolicy.session.identity import who_am_i
+    from kubectl_kpolicy.session.identity import leave_event
 
-    name, at = issued_name(code), rfc3339.write(cluster.now())
-    user = (await who_am_i(client)).user or "somebody"
+    name = issued_name(code)
     about = {"apiVersion": vocabulary.KPOLICY, "kind": "OneTimeCode", "name": name, "namespace": system}  # fmt: skip
-    event: Object = {
-        "apiVersion": "v1",
-        "kind": "Event",
-        "metadata": {"generateName": "kpolicy-seal-", "namespace": system},
-        "involvedObject": about,
-        "reason": "SealOpened",
-        "type": "Warning",
-        "message": f"{user} opened the seal of {name}",
-        "source": {"component": "kpolicy"},
-        "firstTimestamp": at,
-        "lastTimestamp": at,
-        "count": 1,
-    }
+    done = f"opened the seal of {name}"
     try:
-        await client.create(EVENTS, event)
+        await leave_event(client, about, "kpolicy-seal-", "SealOpened", done)
     except KubeError as error:
         print(
             f"warning: no Event about the opened seal could be written: {error.message}",

@@ -6,7 +6,7 @@ import secrets
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube.errors import Conflict, Forbidden, KubeError, NotFound
+from controllers.kube.errors import Conflict, Forbidden, NotFound
 from controllers.kube.kinds import CONFIG_MAPS, GRANT_POLICIES, GRANTS, ONE_TIME_CODES
 from engine.codes import issued_name, verifier_of
 from engine.errors import EngineError
@@ -18,7 +18,7 @@ from engine.lang import rfc3339
 from engine.model.kinds import CEL_KINDS, is_of_cel
 from engine.record import record
 from kubectl_kpolicy.output.misuse import Misuse
-from kubectl_kpolicy.session.errors import Refused, of_server, refused_by
+from kubectl_kpolicy.session.errors import Refused, admission, refused_by
 from kubectl_kpolicy.session.targets import read_rule
 
 if TYPE_CHECKING:
@@ -102,10 +102,8 @@ def document(
 async def issue(client: Client, obj: Object, now: datetime, *, dry_run: bool = False) -> Object:
     """Create the object of a code, or of somebody's agreement to one, and return it as stored; raises Refused and KubeError."""
     await judge(client, obj, now)
-    try:
+    with admission():
         return await client.create(ONE_TIME_CODES, obj, dry_run=dry_run)
-    except KubeError as error:
-        raise of_server(error) from error
 
 
 async def judge(client: Client, obj: Object, now: datetime) -> None:

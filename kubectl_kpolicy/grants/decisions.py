@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube.errors import Conflict, KubeError
+from controllers.kube.errors import Conflict
 from controllers.kube.kinds import GRANT_POLICIES, GRANTS
 from engine.errors import EngineError
 from engine.grants import FINAL, Grant, GrantPolicy, cannot_decide, parse_grant, parse_grant_policy
 from engine.grants.circumstances import state_of
 from engine.grants.lifecycle import DECIDABLE, ending
-from kubectl_kpolicy.session.errors import Over, Refused, of_server
+from kubectl_kpolicy.session.errors import Over, Refused, admission
 
 from .requests import who_may_approve
 
@@ -46,15 +46,13 @@ async def decide(
     namespace, name = place
     for attempt in range(_TRIES):
         obj = await checked(client, place, verdict, who)
+        patch = _patch(obj, verdict, who, comment)
         try:
-            return await client.patch(
-                GRANTS, name, namespace, _patch(obj, verdict, who, comment), dry_run=dry_run
-            )
+            with admission():
+                return await client.patch(GRANTS, name, namespace, patch, dry_run=dry_run)
         except Conflict:
             if attempt == _TRIES - 1:
                 raise
-        except KubeError as error:
-            raise of_server(error) from error
     raise AssertionError
 
 

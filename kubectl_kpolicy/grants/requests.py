@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from controllers.kube.errors import Forbidden, KubeError, NotFound
+from controllers.kube.errors import Forbidden, NotFound
 from controllers.kube.kinds import GRANT_POLICIES, GRANTS
 from engine.grants import GrantPolicy, chosen_policy, length_of, parse_grant
 from engine.grants.circumstances import circumstances_of, readable_policies
 from engine.lang import rfc3339
 from engine.record import record
 from kubectl_kpolicy.output.misuse import Misuse
-from kubectl_kpolicy.session.errors import of_server, refused_by
+from kubectl_kpolicy.session.errors import admission, refused_by
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -115,11 +115,10 @@ async def judge(client: Client, obj: Object, now: datetime) -> GrantPolicy | Non
 async def hand_in(client: Client, obj: Object, *, dry_run: bool = False) -> Object:
     """Create a Grant and return it as stored; raises Refused and KubeError."""
     try:
-        return await client.create(GRANTS, obj, dry_run=dry_run)
+        with admission():
+            return await client.create(GRANTS, obj, dry_run=dry_run)
     except NotFound as error:
         raise _no_kinds() if error.details.get("kind") != "namespaces" else error from error
-    except KubeError as error:
-        raise of_server(error) from error
 
 
 def _no_kinds() -> EngineError:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from controllers.kube.errors import Forbidden, Invalid, KubeError
+from controllers.kube.errors import Forbidden, Invalid
 from engine.errors import EngineError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from engine.grants import Refusal
 
@@ -33,11 +34,15 @@ def refused_by(refusals: Iterable[Refusal]) -> Refused:
     return Refused("\n".join(map(str, refusals)))
 
 
-def of_server(error: KubeError) -> EngineError:
-    """Return a refusal where admission refused and the error itself otherwise; RBAC speaks in other words."""
-    if isinstance(error, Forbidden | Invalid):
+@contextmanager
+def admission() -> Iterator[None]:
+    """Raise Refused for what admission refuses within the block; other errors stay, for RBAC speaks in other words."""
+    try:
+        yield
+    except (Forbidden, Invalid) as error:
         for mark in (_BY_WEBHOOK, _BY_POLICY):
             _, found, text = error.message.partition(mark)
             if found:
-                return Refused(text if text.startswith("refused: ") else f"refused: {text}")
-    return error
+                refused = text if text.startswith("refused: ") else f"refused: {text}"
+                raise Refused(refused) from error
+        raise

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Mapping
 
     from controllers.kube import Client
+    from engine.model import Object
 
 
 SELF_REVIEWS: Final = Kind("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview", False)  # fmt: skip
@@ -70,6 +71,30 @@ async def somebody(client: Client) -> Identity:
     if not found.user:
         raise EngineError("the server does not say who you are", help="SelfSubjectReview needs Kubernetes 1.28 or later")  # fmt: skip
     return found
+
+
+async def leave_event(client: Client, about: Object, prefix: str, reason: str, done: str) -> None:
+    """Leave an Event about an object, which says under our name what we have `done`; raises KubeError."""
+    from controllers.kube.kinds import EVENTS
+    from engine.lang import rfc3339
+
+    from .cluster import now
+
+    user, at = (await who_am_i(client)).user or "somebody", rfc3339.write(now())
+    event: Object = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": prefix, "namespace": about["namespace"]},
+        "involvedObject": about,
+        "reason": reason,
+        "type": "Warning",
+        "message": f"{user} {done}",
+        "source": {"component": "kpolicy"},
+        "firstTimestamp": at,
+        "lastTimestamp": at,
+        "count": 1,
+    }
+    await client.create(EVENTS, event)
 
 
 async def rights_of(
