@@ -25,8 +25,6 @@ from .files import read_bytes, read_manifests, trust_config, write_text
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .keys import SigningKey
-
 
 @record
 class SignRequest:
@@ -80,10 +78,9 @@ def sign_file(flags: SignRequest, err: TextIO) -> None:
     documents = annotated(documents, extra)
     message = message or message_of(documents, flags.annotation_domain)
     config = trust_config(flags.trusted_root, flags.trust_config, flags.rekor_url)
-    key = _key(flags)
-    proof = _key_proof(message, key, flags) if key else _keyless_proof(message, config, flags)
+    proof, attestor = _signature(message, config, flags)
     signed = with_signature(documents, message, proof, flags.annotation_domain, append=flags.append)
-    _check_result(signed, _attestor(key), config, flags.annotation_domain)
+    _check_result(signed, attestor, config, flags.annotation_domain)
     target = flags.output or f"{flags.filename}.signed"
     write_text(target, write_all(signed, sort=True))
     _report(signed, target, err)
@@ -93,9 +90,15 @@ def verify_file(flags: VerifyRequest) -> list[tuple[Object, Outcome]]:
     """Return every document of the file with its outcome; raise UsageError for flags that do not go together."""
     entries = _wanted(flags)
     documents = read_manifests(flags.filename)
-    block = {"attestors": [{"entries": entries}], "annotationDomain": flags.annotation_domain}
     config = trust_config(flags.trusted_root, flags.trust_config)
-    rule = compile_manifests(block)
+    return _judged(documents, entries, config, flags.annotation_domain)
+
+
+def _judged(
+    documents: list[Object], entries: list[dict[str, Any]], config: dict[str, Any], domain: str
+) -> list[tuple[Object, Outcome]]:
+    """Return documents, each with what a rule that names these signers says of it now."""
+    rule = compile_manifests({"attestors": [{"entries": entries}], "annotationDomain": domain})
     trust, now = Trust.from_json(config["trustedRoot"]), datetime.now(UTC)
     return [(one, rule(one, trust, now)) for one in documents]
 
@@ -127,32 +130,21 @@ def _annotations(pairs: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def _key(flags: SignRequest) -> SigningKey | None:
+def _signature(
+    message: bytes, config: dict[str, Any], flags: SignRequest
+) -> tuple[Proof, dict[str, Any]]:
+    """Return the signature, with a key or with an identity, and how a policy names who made it."""
     if not flags.key:
-        return None
+        from .keyless import sign_keyless
+
+        return sign_keyless(message, config, flags.identity_token, flags.timeout), {"keyless": {}}
     from .keys import load_signing_key
 
-    return load_signing_key(flags.key)
-
-
-def _key_proof(message: bytes, key: SigningKey, flags: SignRequest) -> Proof:
-    signature = key.sign(message)
-    if not flags.rekor_url or flags.no_tlog_upload:
-        return Proof(signature)
-    from .session import log_signature
-
-    bundle = log_signature(flags.rekor_url, message, signature, key.public_pem, flags.timeout)
-    return Proof(signature, bundle=bundle)
-
-
-def _keyless_proof(message: bytes, config: dict[str, Any], flags: SignRequest) -> Proof:
-    from .keyless import sign_keyless
-
-    return sign_keyless(message, config, flags.identity_token, flags.timeout)
-
-
-def _attestor(key: SigningKey | None) -> dict[str, Any]:
-    return {"keyless": {}} if key is None else {"keys": {"publicKeys": key.public_pem}}
+    key = load_signing_key(flags.key)
+    signature, pem, bundle = key.sign(message), key.public_pem, b""
+    if flags.rekor_url and not flags.no_tlog_upload:
+        bundle = log_signature(flags.rekor_url, message, signature, pem, flags.timeout)
+    return Proof(signature, bundle=bundle), {"keys": {"publicKeys": pem}}
 
 
 def _check_result(
@@ -161,14 +153,11 @@ def _check_result(
     """Accept documents that verify as they stand, read again from their own text."""
     from engine.lang.yaml import load_all
 
-    block = {"attestors": [{"entries": [attestor]}], "annotationDomain": domain}
-    rule = compile_manifests(block)
-    trust, now = Trust.from_json(config["trustedRoot"]), datetime.now(UTC)
-    for document in load_all(write_all(signed, sort=True)):
-        outcome = rule(document.value, trust, now)
+    documents = [one.value for one in load_all(write_all(signed, sort=True))]
+    for document, outcome in _judged(documents, [attestor], config, domain):
         if outcome.status is not Status.PASS:
             raise SigningError(
-                f"the signature of {title(document.value)} does not verify: {outcome.message}",
+                f"the signature of {title(document)} does not verify: {outcome.message}",
                 help="nothing was written; a private instance needs `--trusted-root` or `--trust-config`",
             )
 
@@ -184,7 +173,8 @@ def _report(signed: list[Object], target: str, err: TextIO) -> None:
 
 
 def _wanted(flags: VerifyRequest) -> list[dict[str, Any]]:
-    entries = [*map(_key_entry, flags.key), *_certificate_entries(flags), *_identity_entries(flags)]
+    keys = [{"keys": {"publicKeys": _text(path)}} for path in flags.key]
+    entries = [*keys, *_certificate_entries(flags), *_identity_entries(flags)]
     if not entries:
         raise UsageError(
             "nobody is named whose signature is wanted",
@@ -193,16 +183,13 @@ def _wanted(flags: VerifyRequest) -> list[dict[str, Any]]:
     return entries
 
 
-def _key_entry(path: str) -> dict[str, Any]:
-    text = read_bytes(path).decode("utf-8", "replace")
-    return {"keys": {"publicKeys": text}}
+def _text(path: str) -> str:
+    return read_bytes(path).decode("utf-8", "replace")
 
 
 def _certificate_entries(flags: VerifyRequest) -> list[dict[str, Any]]:
     named = {"cert": flags.certificate, "certChain": flags.certificate_chain}
-    block = {
-        key: read_bytes(path).decode("utf-8", "replace") for key, path in named.items() if path
-    }
+    block = {key: _text(path) for key, path in named.items() if path}
     return [{"certificates": block}] if block else []
 
 
@@ -233,12 +220,8 @@ def print_answers(outcomes: Sequence[tuple[Object, Outcome]], form: str, out: Te
     """Print every outcome; return 0 when all objects verified, else 1."""
     if form == "json":
         rows = [
-            {
-                "object": title(obj),
-                "verified": outcome.status is Status.PASS,
-                "message": outcome.message,
-            }
-            for obj, outcome in outcomes
+            {"object": title(obj), "verified": one.status is Status.PASS, "message": one.message}
+            for obj, one in outcomes
         ]
         print(orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode(), file=out)
     else:
