@@ -53,14 +53,14 @@ def _judged(args: Arguments, subject: Subject) -> list[dict[str, str]]:
 
 def _print(reach: Reach, judged: Sequence[dict[str, str]], form: str) -> None:
     from kubectl_kpolicy.output.cells import plain
-    from kubectl_kpolicy.output.structured import json_text, yaml_text
+    from kubectl_kpolicy.output.structured import write_object
 
     names = ("namespace", "resource", "policy", "rule")
     places = [{name: row.text(name) for name in names} for row in reach.flips]
     fresh = [one for one in judged if one not in places]
     if form:
         data = {"apiVersion": vocabulary.KPOLICY, "kind": "GrantPreview", "flips": places, "fromFile": fresh, "stays": reach.stays, "matchesLater": reach.fits_later}  # fmt: skip
-        sys.stdout.write(json_text(data) if form == "json" else yaml_text(data))
+        write_object(sys.stdout, data, form)
         return
     for one in (*places, *fresh):
         print(plain(f"would be let through: {one['namespace']}/{one['resource']} {one['policy']}/{one['rule']}"))  # fmt: skip

@@ -81,7 +81,8 @@ def run(args: Arguments) -> int:
     _write(found, args)
     if not args.quiet:
         gone = f"{mended} mended, " if args.fix else ""
-        print(gone + _summary(checked, errors, len(found) - errors), file=sys.stderr)
+        counts = f"{checked} checked, {errors} errors, {len(found) - errors} warnings"
+        print(gone + counts, file=sys.stderr)
     return ExitCode.FAILED if errors else ExitCode.DONE
 
 
@@ -241,13 +242,11 @@ def _line(
 
 
 def _write(found: Sequence[Line], args: Arguments) -> None:
-    from kubectl_kpolicy.output.structured import json_text, yaml_text
+    from kubectl_kpolicy.output.structured import json_text, write_object
 
     match args.output:
-        case "json":
-            sys.stdout.write(json_text({"findings": [_shown(line) for line in found]}))
-        case "yaml":
-            sys.stdout.write(yaml_text({"findings": [_shown(line) for line in found]}))
+        case "json" | "yaml":
+            write_object(sys.stdout, {"findings": [_shown(line) for line in found]}, args.output)
         case "sarif":
             sys.stdout.write(json_text(sarif_log(_findings(found))))
         case "github":
@@ -270,10 +269,6 @@ def _write_table(found: Sequence[Line], color: str) -> None:
         message = f"{line.path}: {line.message}" if line.path not in line.message else line.message
         table.add(line.place, line.severity, line.object, f"{message} {line.help}".strip())
     sys.stdout.write(table.text(color=wanted(color, sys.stdout)))
-
-
-def _summary(checked: int, errors: int, warnings: int) -> str:
-    return f"{checked} checked, {errors} errors, {warnings} warnings"
 
 
 def _findings(found: Sequence[Line]) -> list[Finding]:

@@ -91,7 +91,7 @@ def _print_groups(
     from collections import Counter
 
     from kubectl_kpolicy.output.rows import CLUSTER
-    from kubectl_kpolicy.output.structured import json_text, yaml_text
+    from kubectl_kpolicy.output.structured import write_object
     from kubectl_kpolicy.output.table import Column, Table
 
     column = column_named(listing, flags.group_by)
@@ -99,7 +99,7 @@ def _print_groups(
     counts += [(name, None) for name in unknown if column is CLUSTER]
     if flags.output in ("json", "yaml"):
         data = [{column.id: name, "count": count} for name, count in counts]
-        sys.stdout.write(json_text(data) if flags.output == "json" else yaml_text(data))
+        write_object(sys.stdout, data, flags.output)
         return
     table = Table([Column(column.head), Column("COUNT")], [[name or "-", "unknown" if count is None else str(count)] for name, count in counts])  # fmt: skip
     sys.stdout.write(table.markdown() if flags.output == "markdown" else table.text(heads=not flags.no_headers))  # fmt: skip

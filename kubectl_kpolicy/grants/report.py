@@ -15,7 +15,7 @@ from engine.grants.circumstances import state_of
 from engine.grants.subjects import subject_text
 from engine.record import record
 from kubectl_kpolicy.output.cells import plain
-from kubectl_kpolicy.output.structured import json_text, yaml_text
+from kubectl_kpolicy.output.structured import write_object
 from kubectl_kpolicy.session import cluster
 
 from .arguments import bare
@@ -45,13 +45,10 @@ def story(flags: ReportRequest) -> int:
         return obj, await records_about(client, obj), await let_through(client, obj)
 
     data = told(*cluster.with_client(flags.connection, work))
-    match flags.output:
-        case "json":
-            sys.stdout.write(json_text(data))
-        case "yaml":
-            sys.stdout.write(yaml_text(data))
-        case _:
-            sys.stdout.writelines(f"{plain(line)}\n" for line in _markdown(data))
+    if flags.output in ("json", "yaml"):
+        write_object(sys.stdout, data, flags.output)
+    else:
+        sys.stdout.writelines(f"{plain(line)}\n" for line in _markdown(data))
     return 0
 
 

@@ -86,6 +86,6 @@ def write_list(
             out.write(table.text(wide=form == "wide", heads=heads, color=color))
 
 
-def write_object(out: TextIO, value: Object, form: str) -> None:
+def write_object(out: TextIO, value: Any, form: str) -> None:
     """Write one object as `json` or `yaml`."""
     out.write(json_text(value) if form == "json" else yaml_text(value))

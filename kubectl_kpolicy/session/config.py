@@ -104,12 +104,15 @@ class Config:
 
     def context(self, context: str, name: str) -> Any:
         """Return a setting of a context: the first table whose name fits, else the default."""
+        return self._said_of(context, name, SETTINGS["context"][name][1])
+
+    def _said_of(self, context: str, name: str, default: Any) -> Any:
         from engine.lang import wildcard
 
         for pattern, table in self.values.get("context", {}).items():
             if name in table and wildcard.match(pattern, context):
                 return table[name]
-        return SETTINGS["context"][name][1]
+        return default
 
     def is_production(self, context: str) -> bool:
         """Tell whether a context is production, by its table or by its name."""
@@ -118,12 +121,7 @@ class Config:
 
     def is_read_only(self, context: str) -> bool:
         """Tell whether the console starts read-only: where the table says so, else in production."""
-        from engine.lang import wildcard
-
-        for pattern, table in self.values.get("context", {}).items():
-            if "read_only" in table and wildcard.match(pattern, context):
-                return bool(table["read_only"])
-        return self.is_production(context)
+        return bool(self._said_of(context, "read_only", self.is_production(context)))
 
     def views(self) -> dict[str, str]:
         """Return saved filters by name."""
@@ -144,9 +142,9 @@ class Config:
 
     def at(self, key: str) -> Location:
         """Return the place of a key in the file."""
-        return (
-            Location(self.file, _line_of(_text_of(Path(self.file)), key)) if self.file else NOWHERE
-        )
+        if not self.file:
+            return NOWHERE
+        return Location(self.file, _line_of(_text_of(Path(self.file)), key))
 
     def keymap(self) -> dict[str, list[str]]:
         """Return keys by action id."""
@@ -300,9 +298,8 @@ def _in_table(content: Any, known: Mapping[str, tuple[type, Any, str]], table: s
 
 
 def _article(kind: type) -> str:
-    return {str: "a text", bool: "true or false", int: "a whole number", list: "a list of texts"}[
-        kind
-    ]
+    names = {str: "a text", bool: "true or false", int: "a whole number", list: "a list of texts"}
+    return names[kind]
 
 
 def _line_of(text: str, key: str) -> int:
