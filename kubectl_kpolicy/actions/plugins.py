@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EngineError
@@ -19,7 +20,7 @@ from .registry import TUI, Action, Danger
 from .screens import SCREENS, listing_named
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from kubectl_kpolicy.output.rows import Row
     from kubectl_kpolicy.session.config import Config
@@ -77,26 +78,33 @@ def own_keys(config: Config) -> OwnKeys:
     plugins: dict[str, Plugin] = {}
     taken = _taken(config)
     for key, line in config.hotkeys().items():
-        at, meant = config.at(key), _key(key)
-        if meant is None:
-            raise EngineError(f"`{key}` in `hotkeys` is no key to press", at=at, help=_KEYS)
-        _free(taken, meant, (), f"hotkeys.{key}", config)
-        found.append(
-            Action(
-                f"hotkey-{meant}",
-                line,
-                f"Runs `:{line}`, from the configuration.",
-                (meant,),
-                Danger.LOOKS,
-                TUI,
-                handler="plugins.press",
-                given=(line,),
-            )
-        )
+        with _told_of(key, config):
+            found.append(_hotkey(key, line, taken))
     for name, given in config.plugins().items():
-        plugins[name] = _plugin(name, given, config)
-        found.append(_plugin_action(plugins[name], given, taken, config))
+        with _told_of(name, config):
+            plugins[name] = _plugin(name, given)
+            found.append(_plugin_action(plugins[name], given, taken))
     return OwnKeys(tuple(found), tuple(config.hotkeys().values()), plugins)
+
+
+@contextmanager
+def _told_of(key: str, config: Config) -> Iterator[None]:
+    """Let errors within the block say where a key stands in the file."""
+    try:
+        yield
+    except EngineError as error:
+        error.at = config.at(key)
+        raise
+
+
+def _hotkey(key: str, line: str, taken: list[_Taken]) -> Action:
+    meant = _key(key)
+    if meant is None:
+        raise EngineError(f"`{key}` in `hotkeys` is no key to press", help=_KEYS)
+    _free(taken, meant, (), f"hotkeys.{key}")
+    told = f"Runs `:{line}`, from the configuration."
+    runs: dict[str, Any] = {"handler": "plugins.press", "given": (line,)}
+    return Action(f"hotkey-{meant}", line, told, (meant,), Danger.LOOKS, TUI, **runs)
 
 
 _Taken = tuple[str, tuple[str, ...], str]
@@ -120,41 +128,27 @@ def _taken(config: Config) -> list[_Taken]:
     return [(key, one.screens, one.id) for one in ALL for key in given.get(one.id, list(one.keys))]
 
 
-def _free(
-    taken: list[_Taken], key: str, screens: tuple[str, ...], name: str, config: Config
-) -> None:
+def _free(taken: list[_Taken], key: str, screens: tuple[str, ...], name: str) -> None:
     """Take a key for a name; raises EngineError where it has a meaning on one of these screens."""
     for other, places, owner in taken:
         if other == key and (not places or not screens or set(places) & set(screens)):
-            where = (
-                "choose another key"
-                if "." in owner
-                else f"choose another key, or free this one: `{owner} = []` in [keymap]"
-            )
-            raise EngineError(
-                f"`{key}` of `{name}` is the key of `{owner}`",
-                at=config.at(name.partition(".")[2]),
-                help=where,
-            )
+            way_out = "" if "." in owner else f", or free this one: `{owner} = []` in [keymap]"
+            advice = f"choose another key{way_out}"
+            raise EngineError(f"`{key}` of `{name}` is the key of `{owner}`", help=advice)
     taken.append((key, screens, name))
 
 
-def _plugin(name: str, given: Mapping[str, Any], config: Config) -> Plugin:
+def _plugin(name: str, given: Mapping[str, Any]) -> Plugin:
     """Return a plugin command as it is configured; raises EngineError."""
-    at = config.at(name)
     if not given["command"] or "$" in given["command"]:
-        raise EngineError(
-            f"`command` of `plugins.{name}` is the name of one program",
-            at=at,
-            help="variables stand in `args`",
-        )
+        text = f"`command` of `plugins.{name}` is the name of one program"
+        raise EngineError(text, help="variables stand in `args`")
     args = tuple(tuple(one) if isinstance(one, list) else one for one in given["args"])
-    for word in _words(args, name, config):
+    for word in _words(args, name):
         for variable in _VARIABLE.findall(word):
             if variable not in (*VARIABLES, "$"):
-                raise EngineError(
-                    f"`plugins.{name}` has no `${variable}` to give", at=at, help=_meant(variable)
-                )
+                text = f"`plugins.{name}` has no `${variable}` to give"
+                raise EngineError(text, help=_meant(variable))
     told = {one: given[one] for one in ("description", "confirm", "background", "dangerous")}
     return Plugin(name, given["command"], args, **told)
 
@@ -164,27 +158,19 @@ def _meant(variable: str) -> str:
     return suggestion(f"${variable}", known, f"there are {', '.join(known)}; $$ is a dollar sign")
 
 
-def _plugin_action(
-    plugin: Plugin, given: Mapping[str, Any], taken: list[_Taken], config: Config
-) -> Action:
+def _plugin_action(plugin: Plugin, given: Mapping[str, Any], taken: list[_Taken]) -> Action:
     name = plugin.name
     key = _key(given["key"])
     if key is None:
-        raise EngineError(
-            f"`{given['key']}` is no key to press for `plugins.{name}`",
-            at=config.at(name),
-            help=_KEYS,
-        )
-    screens = _scopes(given["scopes"], name, config)
-    _free(taken, key, screens, f"plugins.{name}", config)
-    told = f"Runs `{plugin.template}`, from the configuration."
-    danger = Danger.CHANGES if plugin.dangerous else Danger.LOOKS
+        raise EngineError(f"`{given['key']}` is no key to press for `plugins.{name}`", help=_KEYS)
+    screens = _scopes(given["scopes"], name)
+    _free(taken, key, screens, f"plugins.{name}")
     return Action(
         plugin_id(name),
         plugin.description or name,
-        told,
+        f"Runs `{plugin.template}`, from the configuration.",
         (key,),
-        danger,
+        Danger.CHANGES if plugin.dangerous else Danger.LOOKS,
         TUI,
         screens=screens,
         needs_row=plugin.needs_row,
@@ -199,27 +185,22 @@ def plugin_id(name: str) -> str:
     return f"plugin-{name}"
 
 
-def _words(args: Sequence[object], name: str, config: Config) -> list[str]:
+def _words(args: Sequence[object], name: str) -> list[str]:
     """Return all arguments; raises EngineError for what is no text."""
     words = [word for one in args for word in (one if isinstance(one, tuple) else (one,))]
     if not all(isinstance(word, str) for word in words):
-        raise EngineError(
-            f"`args` of `plugins.{name}` are texts, or lists of texts", at=config.at(name)
-        )
+        raise EngineError(f"`args` of `plugins.{name}` are texts, or lists of texts")
     return [str(word) for word in words]
 
 
-def _scopes(words: Sequence[object], name: str, config: Config) -> tuple[str, ...]:
+def _scopes(words: Sequence[object], name: str) -> tuple[str, ...]:
     """Return the screens that scopes name, none for every one; raises EngineError for one that there is not."""
     found = []
     for word in map(str, words):
         listing = listing_named(word.lower())
         if word != "all" and word not in SCREENS and listing is None:
-            raise EngineError(
-                f"`{word}` in `scopes` of `plugins.{name}` is no screen",
-                at=config.at(name),
-                help=f"there are all, {', '.join(SCREENS)}",
-            )
+            text = f"`{word}` in `scopes` of `plugins.{name}` is no screen"
+            raise EngineError(text, help=f"there are all, {', '.join(SCREENS)}")
         found.append(listing.noun if listing is not None else word)
     return () if "all" in found else tuple(found)
 
@@ -228,14 +209,8 @@ def values_of(row: Row | None, *, context: str, user: str) -> dict[str, str]:
     """Return what variables stand for with a row; what is not there is empty."""
     found = {"CONTEXT": context, "USER": user}
     if row is not None:
-        kind = row.text("kind") or str(row.object.get("kind", ""))
-        found |= {
-            "NAME": row.text("name"),
-            "NAMESPACE": row.text("namespace"),
-            "KIND": kind,
-            "POLICY": row.text("policy"),
-            "RULE": row.text("rule"),
-        }
+        found |= {name: row.text(name.lower()) for name in OF_ROWS}
+        found["KIND"] = found["KIND"] or str(row.object.get("kind", ""))
     return found
 
 
@@ -257,16 +232,12 @@ def _filled(word: str, values: Mapping[str, str], plugin: Plugin) -> str:
         name = found[1]
         if name == "$":
             return "$"
-        text = values.get(name, "")
+        text, so = values.get(name, ""), f"so `{plugin.name}` was not run"
         if not text:
-            raise EngineError(
-                f"`${name}` has no value here, so `{plugin.name}` was not run",
-                help="put what needs it into a list of its own within `args`",
-            )
+            advice = "put what needs it into a list of its own within `args`"
+            raise EngineError(f"`${name}` has no value here, {so}", help=advice)
         if not _PLAIN.fullmatch(text):
-            raise EngineError(
-                f"`${name}` is `{text}`, which is no plain word, so `{plugin.name}` was not run"
-            )
+            raise EngineError(f"`${name}` is `{text}`, which is no plain word, {so}")
         return text
 
     return _VARIABLE.sub(value, word)
