@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from rich.cells import cell_len
 from textual import work
+from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.containers import Container, Horizontal
 from textual.events import Key
 from textual.screen import Screen
 from textual.widgets import Input
 
-from kubectl_kpolicy.actions.screens import LISTINGS
+from kubectl_kpolicy.actions.screens import LISTINGS, SCREENS
 from kubectl_kpolicy.cluster import charts
 from kubectl_kpolicy.output.cells import plain
 
@@ -21,8 +23,8 @@ from .commands import is_told, line_of
 from .handlers import handle, perform_named
 from .handlers.input_line import Form, changed, done, follow_labels, typed
 from .handlers.jump import open_door
+from .handlers.navigation import open_view
 from .modals.reveal import pictured
-from .palette import Everything
 from .stage import OneCluster, Place, Stage
 from .themes import THEMES, AsciiLines, theme_name
 from .views import ExplainView, ListView, Pace, list_view
@@ -32,7 +34,7 @@ from .widgets.gauges import PulseView
 from .widgets.notices import NoticeLine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine
+    from collections.abc import Callable, Coroutine, Iterator
 
     from textual import events
     from textual.app import ComposeResult
@@ -49,6 +51,35 @@ _SHORTEST_CRUMB, _READ = 16, 8
 _TICK, _FLUSH, _SLOW_TICK, _REST = 1.0, 0.1, 15, 0.1
 _SAMPLED = 600
 """Ticks between two samples of the numbers."""
+
+
+class Everything(Provider):
+    """The palette: every action, screen and saved view, found by any letters of its words."""
+
+    def _entries(self) -> Iterator[tuple[str, str, Callable[[], object]]]:
+        app = cast("Stage", self.app)
+        for action in app.registry.on(app.current):
+            refused = app.refusal(action)
+            keys = ", ".join(app.registry.keys(action))
+            if not refused:
+                yield f"{action.title}  [{keys}]", action.help, partial(app.perform, action)
+        for screen in SCREENS:
+            yield f"Go to {screen}", "Open this screen.", partial(app.go, screen)
+        for name, text in app.settings.views.items():
+            yield f"View {name}", text, partial(open_view, app, name)
+
+    async def discover(self) -> Hits:
+        """Offer everything before anything was typed."""
+        for title, help_text, run in self._entries():
+            yield DiscoveryHit(title.replace("[", r"\["), run, text=title, help=help_text)
+
+    async def search(self, query: str) -> Hits:
+        """Offer what fits."""
+        matcher = self.matcher(query)
+        for title, help_text, run in self._entries():
+            score = matcher.match(f"{title} {help_text}")
+            if score > 0:
+                yield Hit(score, matcher.highlight(title), run, text=title, help=help_text)
 
 
 class Console(Stage):

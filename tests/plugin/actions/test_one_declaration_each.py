@@ -19,8 +19,8 @@ from kubectl_kpolicy.cli.spec import specification
 from kubectl_kpolicy.cluster.cache import ClusterCache
 from kubectl_kpolicy.output.rows import Column, Listing, Row
 from kubectl_kpolicy.session.identity import Right
+from kubectl_kpolicy.tui.app import Everything
 from kubectl_kpolicy.tui.commands import line_of
-from kubectl_kpolicy.tui.palette import Everything
 from tests.clock import ManualClock
 from tests.controllers.kube.fake import FakeClient
 from tests.plugin.scene import NOW
