@@ -19,7 +19,7 @@ from kubectl_kpolicy.output.diagnostics import report
 from .format import Declared, TestCase
 from .loading import load_case
 from .run import Selector, run_case
-from .verdict import Row, missing_row
+from .verdict import Asked, Row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -99,11 +99,7 @@ def run_one(case: TestCase, options: RunOptions) -> Ran:
         for problem in bench.loaded.problems:
             report(problem, err=words)
         rows = run_case(
-            bench,
-            now=options.now,
-            file=case.place,
-            selector=options.selector,
-            resolve_values=options.resolve_values,
+            bench, now=options.now, selector=options.selector, resolve_values=options.resolve_values
         )
     except EngineError as error:
         report(error, err=words)
@@ -117,7 +113,7 @@ def run_one(case: TestCase, options: RunOptions) -> Ran:
 def _unreadable(case: TestCase, error: EngineError) -> list[Row]:
     """Make the rows of a test whose files cannot be read: every one is a miss."""
     return [
-        missing_row(case.place, expected, declared, expected.operation, "Error", str(error))
+        Asked(case.place, expected, declared, expected.operation).missing("Error", str(error))
         for expected in case.expectations
         for declared in expected.resources or (Declared("", ""),)
     ]

@@ -19,7 +19,7 @@ from kubectl_kpolicy.apply.verdicts import shown_status
 from kubectl_kpolicy.session.sources import files_at, read_file
 
 from .format import Declared, Expectation, is_classic
-from .verdict import NOT_FOUND, OK, Answered, Row, answered_row, difference, missing_row, silent_row
+from .verdict import NOT_FOUND, OK, Answered, Asked, Row, difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,15 +71,10 @@ _ANY = Declared("", "")
 
 
 def run_case(
-    bench: Bench,
-    *,
-    now: datetime,
-    file: str = "",
-    selector: Selector = ALL,
-    resolve_values: bool = False,
+    bench: Bench, *, now: datetime, selector: Selector = ALL, resolve_values: bool = False
 ) -> list[Row]:
     """Run a test case and return its rows; `now` is the instant of all decisions."""
-    run = _Run(bench, now, file or bench.case.place, resolve_values=resolve_values)
+    run = _Run(bench, now, resolve_values=resolve_values)
     return [
         row
         for expectation in bench.case.expectations
@@ -91,11 +86,8 @@ def run_case(
 class _Run:
     """Answers by operation, computed when a result first asks for them."""
 
-    def __init__(
-        self, bench: Bench, now: datetime, file: str, *, resolve_values: bool = False
-    ) -> None:
+    def __init__(self, bench: Bench, now: datetime, *, resolve_values: bool = False) -> None:
         self._bench = bench
-        self._file = file
         loaded = bench.loaded
         self._processor = Processor(
             loaded.policies,
@@ -118,12 +110,12 @@ class _Run:
     def rows(self, expected: Expectation) -> Iterator[Row]:
         refusal = self._refusal(expected)
         for declared in expected.resources or (_ANY,):
+            operation = self._operation(expected, None if refusal else declared)
+            asked = Asked(self._bench.case.place, expected, declared, operation)
             if refusal is not None:
-                yield missing_row(
-                    self._file, expected, declared, self._operation(expected, None), *refusal
-                )
+                yield asked.missing(*refusal)
             else:
-                yield from self._rows(expected, declared)
+                yield from self._rows(asked)
 
     def _refusal(self, expected: Expectation) -> tuple[str, str] | None:
         """Return reason and message where the policy of a result cannot answer at all."""
@@ -134,10 +126,8 @@ class _Run:
         if not self._policies(expected):
             if loaded.problems:
                 problem = loaded.problems[0]
-                return (
-                    NOT_FOUND,
-                    f"policy {expected.policy} was not loaded: {problem.at}: {problem}",
-                )
+                reason = f"{problem.at}: {problem}"
+                return NOT_FOUND, f"policy {expected.policy} was not loaded: {reason}"
             return NOT_FOUND, f"policy {expected.policy} is not in the files of the test"
         if expected.policy in self._broken:
             return NOT_EVALUATED, self._broken[expected.policy]
@@ -146,68 +136,59 @@ class _Run:
     def _policies(self, expected: Expectation) -> list[Policy]:
         return [policy for policy in self._bench.loaded.policies if expected.is_of(policy)]
 
-    def _rows(self, expected: Expectation, declared: Declared) -> Iterator[Row]:
-        operation = self._operation(expected, declared)
+    def _rows(self, asked: Asked) -> Iterator[Row]:
+        expected, declared = asked.expected, asked.declared
         if any(mode_of(policy) != KUBERNETES for policy in self._policies(expected)):
-            yield from self._payload_rows(expected, declared, operation)
+            yield from self._payload_rows(asked)
             return
         objects = [obj for obj in self._candidates(declared) if _is_declared(declared, obj)]
         if not objects and self._bench.payloads and all(map(is_timed, self._policies(expected))):
             # policies that delete judge documents of any form
-            yield from self._payload_rows(expected, declared, operation)
+            yield from self._payload_rows(asked)
             return
         if not objects:
             message = f"resource {declared.text} is not in the files of the test"
-            yield missing_row(self._file, expected, declared, operation, NOT_FOUND, message)
+            yield asked.missing(NOT_FOUND, message)
             return
-        found = [row for obj in objects for row in self._row_of(expected, declared, operation, obj)]
+        found = [row for obj in objects for row in self._row_of(asked, obj)]
         if found:
             yield from found
         elif all(map(_may_be_silent, self._policies(expected))):
             message = f"policy {expected.policy} gave no answer"
-            yield missing_row(self._file, expected, declared, operation, NOT_FOUND, message)
+            yield asked.missing(NOT_FOUND, message)
         else:
-            yield silent_row(self._file, expected, declared, operation, objects[0])
+            yield asked.silent(objects[0])
 
-    def _payload_rows(
-        self, expected: Expectation, declared: Declared, operation: str
-    ) -> Iterator[Row]:
+    def _payload_rows(self, asked: Asked) -> Iterator[Row]:
         """Yield the row of a policy for documents that are no objects, which are declared by the names of their files."""
         rows = [
-            self._payload_row(expected, declared, operation, payload)
+            self._payload_row(asked, payload)
             for payload in self._bench.payloads
-            if declared.name in ("", payload.name)
+            if asked.declared.name in ("", payload.name)
         ]
         if rows:
             yield next((row for row in rows if row.strict != OK), rows[0])
         else:
-            message = f"payload {declared.text} is not in the files of the test"
-            yield missing_row(self._file, expected, declared, operation, NOT_FOUND, message)
+            message = f"payload {asked.declared.text} is not in the files of the test"
+            yield asked.missing(NOT_FOUND, message)
 
-    def _payload_row(
-        self, expected: Expectation, declared: Declared, operation: str, payload: Payload
-    ) -> Row:
+    def _payload_row(self, asked: Asked, payload: Payload) -> Row:
         for answer in self._processor.judge(payload):
             for result in answer.results:
-                if expected.is_of(answer.policy):
-                    found = _answered(payload.shown, answer, result)
-                    return answered_row(self._file, expected, declared, operation, found, "")
-        return silent_row(self._file, expected, declared, operation, payload.shown)
+                if asked.expected.is_of(answer.policy):
+                    return asked.answered(_answered(payload.shown, answer, result), "")
+        return asked.silent(payload.shown)
 
     def _candidates(self, declared: Declared) -> Sequence[Object]:
         """Return the objects that a name can mean; where none is named, those that policies were applied to."""
         bench = self._bench
         return (*bench.objects, *bench.targets) if declared is not _ANY else bench.objects
 
-    def _row_of(
-        self, expected: Expectation, declared: Declared, operation: str, obj: Object
-    ) -> Iterator[Row]:
+    def _row_of(self, asked: Asked, obj: Object) -> Iterator[Row]:
         """Yield one row for what the rules said about one object, the first miss where they said several things."""
         rows = [
-            answered_row(
-                self._file, expected, declared, operation, found, self._difference(expected, found)
-            )
-            for found in self._answered(expected, obj)
+            asked.answered(found, self._difference(asked.expected, found))
+            for found in self._answered(asked.expected, obj)
         ]
         if rows:
             yield next((row for row in rows if row.verdict != OK), rows[0])
@@ -224,9 +205,7 @@ class _Run:
         if known is None:
             known = self._known[expected.operation] = self._apply(expected.operation)
         for answer, result in known.get(identity(obj), ()):
-            if not expected.is_of(answer.policy):
-                continue
-            if _is_meant(expected, answer, result):
+            if expected.is_of(answer.policy) and _is_meant(expected, answer, result):
                 yield _answered(obj, answer, result)
 
     def _apply(self, operation: str) -> _Known:

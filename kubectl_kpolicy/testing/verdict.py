@@ -53,67 +53,64 @@ class Answered:
     generated: tuple[Object, ...]
 
 
-def answered_row(
-    file: str, expected: Expectation, declared: Declared, operation: str, found: Answered,
-    difference: str,
-) -> Row:  # fmt: skip
-    """Make the row of an answer; `difference` says in what a patched or generated object is not the expected one.
+@record
+class Asked:
+    """What a test asks: one of its results, for a resource as it names it, in an operation. Its methods make the rows of answers."""
 
-    An object other than the expected one is an answer `fail`: tests of mutation expect it where they show a wrong object.
-    """
-    status = str(Status.FAIL) if difference else found.status
-    verdict = OK if status == expected.status else MISS
-    reason = "Ok"
-    if verdict == MISS:
-        reason = "Resource diff" if difference else f"Want {expected.status}, got {status}"
-    return _row(
-        file, expected, declared, resource_path(found.object), operation,
-        actual=status, verdict=verdict, strict=verdict, reason=reason,
-        message=difference or found.message,
-    )  # fmt: skip
+    file: str
+    expected: Expectation
+    declared: Declared
+    operation: str
 
+    def answered(self, found: Answered, difference: str) -> Row:
+        """Make the row of an answer; `difference` says in what a patched or generated object is not the expected one.
 
-def silent_row(
-    file: str, expected: Expectation, declared: Declared, operation: str, obj: Object | None
-) -> Row:
-    """Make the row of a resource that no rule answered for."""
-    shown = resource_path(obj) if obj is not None else declared.text
-    return _row(
-        file, expected, declared, shown, operation,
-        actual=None, verdict=OK, strict=OK if expected.status == Status.SKIP else MISS,
-        reason=EXCLUDED, message=EXCLUDED,
-    )  # fmt: skip
+        An object other than the expected one is an answer `fail`: tests of mutation expect it where they show a wrong object.
+        """
+        wanted = self.expected.status
+        status = str(Status.FAIL) if difference else found.status
+        verdict, reason = OK, "Ok"
+        if status != wanted:
+            verdict, reason = (
+                MISS,
+                "Resource diff" if difference else f"Want {wanted}, got {status}",
+            )
+        shown, message = resource_path(found.object), difference or found.message
+        return self._row(shown, status, verdict, verdict, reason, message)
 
+    def silent(self, obj: Object) -> Row:
+        """Make the row of a resource that no rule answered for."""
+        strict = OK if self.expected.status == Status.SKIP else MISS
+        return self._row(resource_path(obj), None, OK, strict, EXCLUDED, EXCLUDED)
 
-def missing_row(
-    file: str, expected: Expectation, declared: Declared, operation: str, reason: str, message: str
-) -> Row:
-    """Make the row of something that a test names and that is not there: a miss by both rules."""
-    return _row(
-        file, expected, declared, declared.text, operation,
-        actual=None, verdict=MISS, strict=MISS, reason=reason, message=message,
-    )  # fmt: skip
+    def missing(self, reason: str, message: str) -> Row:
+        """Make the row of something that a test names and that is not there: a miss by both rules."""
+        return self._row(self.declared.text, None, MISS, MISS, reason, message)
 
-
-def _row(
-    file: str, expected: Expectation, declared: Declared, resource: str, operation: str, *,
-    actual: str | None, verdict: str, strict: str, reason: str, message: str,
-) -> Row:  # fmt: skip
-    return Row(
-        file=file,
-        result=expected.index,
-        declared=declared.text,
-        policy=expected.policy,
-        rule=expected.rule,
-        resource=resource,
-        operation=operation,
-        expected=expected.status,
-        actual=actual,
-        verdict=verdict,
-        strict=strict,
-        reason=reason,
-        message=message,
-    )
+    def _row(
+        self,
+        resource: str,
+        actual: str | None,
+        verdict: str,
+        strict: str,
+        reason: str,
+        message: str,
+    ) -> Row:
+        return Row(
+            file=self.file,
+            result=self.expected.index,
+            declared=self.declared.text,
+            policy=self.expected.policy,
+            rule=self.expected.rule,
+            resource=resource,
+            operation=self.operation,
+            expected=self.expected.status,
+            actual=actual,
+            verdict=verdict,
+            strict=strict,
+            reason=reason,
+            message=message,
+        )
 
 
 # Expected objects of a test (`patchedResources`, `generatedResource`) against those that rules left or made.
