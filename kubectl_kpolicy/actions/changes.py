@@ -44,9 +44,8 @@ async def postpone(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> s
 async def skip(doer: ActionExecutor, row: Row, form: Mapping[str, str]) -> str:
     """Pass over the next run of a clean-up; raises EngineError."""
     _check_engine(doer, "skip", row)
-    await _annotate(
-        doer, row, form, {vocabulary.CLEANUP_SKIP: absolute(row.moment("due")) or "next"}
-    )
+    run = absolute(row.moment("due")) or "next"
+    await _annotate(doer, row, form, {vocabulary.CLEANUP_SKIP: run})
     return "the next run passes it over"
 
 

@@ -20,14 +20,8 @@ if TYPE_CHECKING:
 Shape = Any
 """`dict` of fields, `[shape]`, or TEXT, FLAG, NUMBER, MAP, LABELS, ANY."""
 
-TEXT, FLAG, NUMBER, MAP, LABELS, ANY = (
-    "text",
-    "true or false",
-    "number",
-    "map",
-    "labels",
-    "anything",
-)
+TEXT, FLAG, NUMBER = "text", "true or false", "number"
+MAP, LABELS, ANY = "map", "labels", "anything"
 
 _Path = tuple[Any, ...]
 

@@ -198,11 +198,8 @@ def _reset(args: Arguments) -> int:
     import shutil
 
     folder = folder_of(args)
-    if (
-        folder.exists()
-        and any(folder.iterdir())
-        and not all((folder / one).exists() for one in _OWN)
-    ):
+    is_empty = not folder.exists() or not any(folder.iterdir())
+    if not is_empty and not all((folder / one).exists() for one in _OWN):
         raise _error(f"`{folder}` is no sandbox's folder", "nothing was removed")
     ran = _stop(folder)
     if folder.exists():

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from engine import vocabulary
+from engine.fields import word
 from engine.record import record
 from kubectl_kpolicy.output.rows import SEVERITIES, severity_rank
 from kubectl_kpolicy.session.kept import keep, path_of_context, read_kept
@@ -124,9 +125,7 @@ def compliance(world: ClusterCache) -> list[Framework]:
 
 def _compliance(world: ClusterCache) -> list[Framework]:
     categories = {
-        policy_identity(policy): str(
-            ((policy.get("metadata") or {}).get("annotations") or {}).get(vocabulary.CATEGORY) or ""
-        )
+        policy_identity(policy): word(policy, "metadata", "annotations", vocabulary.CATEGORY)
         for policy in every_policy(world)
     }
     judged: Counter[str] = Counter()

@@ -76,6 +76,11 @@ TITLES = {
 }
 
 
+_CUT = Problem(
+    Trouble.CUT,
+    "there are more results than are read here; numbers with a + are at least so large",
+    "`kubectl kpolicy violations -A --where FILTER` reads all",
+)
 UNJUDGED = Knowledge(
     Sight.HINDERED,
     problem=Problem(
@@ -98,16 +103,7 @@ def known(world: ClusterCache, listing: Listing) -> Knowledge:
         return Knowledge(Sight.PARTLY if seen is None else Sight.STALE, name, problem, seen)
     cut = next((name for name in (*listing.needs, *listing.wants) if name in world.left_out), "")
     if cut:
-        message = (
-            "there are more results than are read here; numbers with a + are at least so large"
-        )
-        return Knowledge(
-            Sight.PARTLY,
-            cut,
-            Problem(
-                Trouble.CUT, message, "`kubectl kpolicy violations -A --where FILTER` reads all"
-            ),
-        )
+        return Knowledge(Sight.PARTLY, cut, _CUT)
     pending = awaited(world, listing)
     return Knowledge(Sight.PARTLY, pending[0]) if pending else Knowledge(Sight.WHOLE)
 

@@ -106,6 +106,7 @@ def _row(
     key, one = policy_key(policy), policy_identity(policy)
     spec, annotations = part(policy, "spec"), part(policy, "metadata", "annotations")
     rules = items(spec, "rules") or items(spec, "validations")
+    background = spec.get("background"), part(spec, "evaluation", "background").get("enabled")
     cells: dict[str, Cell] = {
         "name": word(policy, "metadata", "name"),
         "kind": word(policy, "kind"),
@@ -117,9 +118,7 @@ def _row(
         "exceptions": excepted.get(one, 0),
         "severity": vocabulary.severity_of(annotations),
         "category": str(annotations.get(vocabulary.CATEGORY) or ""),
-        "background": "no"
-        if False in (spec.get("background"), part(spec, "evaluation", "background").get("enabled"))
-        else "yes",
+        "background": "no" if False in background else "yes",
         "failurepolicy": word(spec, "failurePolicy") or "Fail",
         "rules": len(rules),
         "scan": scanned.get(one),

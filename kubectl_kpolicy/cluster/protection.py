@@ -60,11 +60,9 @@ def _told(world: ClusterCache) -> Mapping[str, str]:
 def _namespace(world: ClusterCache, users: Mapping[str, str]) -> str:
     """Return where the controllers live: by their accounts, else by the service that webhooks name."""
     for user in users.values():
-        if (
-            user.startswith(vocabulary.SERVICE_ACCOUNT)
-            and user.rpartition(":")[2] in ACCOUNTS.values()
-        ):
-            return user.removeprefix(vocabulary.SERVICE_ACCOUNT).partition(":")[0]
+        namespace, _, name = user.removeprefix(vocabulary.SERVICE_ACCOUNT).rpartition(":")
+        if user.startswith(vocabulary.SERVICE_ACCOUNT) and name in ACCOUNTS.values():
+            return namespace
     for hook in webhooks(world)[0]:
         for one in items(hook, "webhooks"):
             if namespace := word(one, "clientConfig", "service", "namespace"):

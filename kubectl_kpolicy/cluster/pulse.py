@@ -96,7 +96,8 @@ def _failures(rows: Sequence[Row], now: datetime) -> Iterator[Gauge]:
     failing = [row for row in rows if violations.is_failure(row)]
     counts = Counter(row.text("severity") for row in failing)
     trend = by_hour((row.moment("age") for row in failing), now)
-    yield Gauge("failures", "failures", len(failing), "violations", "", _bad(len(failing)), trend)
+    role = "error" if failing else "success"
+    yield Gauge("failures", "failures", len(failing), "violations", "", role, trend)
     for name in SEVERITIES[:3]:
         role = "error" if counts[name] and name != "medium" else "plain"
         yield Gauge(f"severity-{name}", name, counts[name], "violations", f"sev={name}", role)
@@ -155,10 +156,6 @@ def _within(at: datetime | None, now: datetime, length: timedelta) -> bool:
 def _count(row: Row) -> int:
     value = row.cells.get("count")
     return value if isinstance(value, int) else 1
-
-
-def _bad(count: int) -> str:
-    return "error" if count else "success"
 
 
 def _warn(count: int) -> str:

@@ -161,9 +161,8 @@ def weight(row: Row | None) -> tuple[float, float]:
     if row is None:
         return inf, inf
     at = row.cells.get("age")
-    return severity_rank(row.cells.get("severity")), at.timestamp() // 1 if isinstance(
-        at, datetime
-    ) else 0.0
+    second = at.timestamp() // 1 if isinstance(at, datetime) else 0.0
+    return severity_rank(row.cells.get("severity")), second
 
 
 LISTING = Listing(

@@ -149,17 +149,13 @@ def seal_set(flags: OtpRequest) -> int:
                 obj, code = await _made(flags, client, wanted, who, ttl)
                 objects.append(obj)
                 sealed.append(sealed_about(code, obj, key))
-        _say_sealed(flags, objects)
+        if not flags.quiet:
+            print(visible(f"{len(objects)} codes sealed{flags.tried} until {objects[-1]['spec']['expiresAt']}"), file=sys.stderr)  # fmt: skip
         if flags.dry_run == "none":
             _hand_over(handover, json_text(list_of(sealed)).rstrip("\n"), objects)
         return ExitCode.DONE
 
     return cluster.with_client(flags.connection, work)
-
-
-def _say_sealed(flags: OtpRequest, objects: Sequence[Object]) -> None:
-    if not flags.quiet:
-        print(visible(f"{len(objects)} codes sealed{flags.tried} until {objects[-1]['spec']['expiresAt']}"), file=sys.stderr)  # fmt: skip
 
 
 def lock_status(flags: OtpRequest) -> int:

@@ -13,7 +13,6 @@ from engine.grants import length_of, length_text, parse_grant
 from engine.grants.subjects import ALL_RULES
 from engine.lang.wildcard import has_wildcard
 from engine.model.kinds import BY_NAME, identity, is_of_cel
-from engine.record import replace
 from kubectl_kpolicy.cluster import celkinds
 from kubectl_kpolicy.output.misuse import Misuse
 from kubectl_kpolicy.session import cluster
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from engine.model import Object
-
-    from .requests import Ask
 
 
 def bare(name: str) -> str:
@@ -100,20 +97,6 @@ def _labels(text: str) -> dict[str, str]:
             raise Misuse(f"`{text}` is more than labels", help="write -l app=web,tier=front")
         (labels[one.key],) = one.values
     return labels
-
-
-def asks(base: Ask, targets: Sequence[Target]) -> list[Ask]:
-    """Return a request for each target; one that names its own namespace is asked for there."""
-    return [
-        replace(
-            base,
-            kind=one.kind,
-            name=one.name,
-            namespace=one.namespace or base.namespace,
-            selector=one.selector,
-        )
-        for one in targets
-    ]
 
 
 # What a request names that the cluster does not have.

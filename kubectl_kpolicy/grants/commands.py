@@ -87,13 +87,13 @@ def request(flags: GrantRequest) -> int:
 
     async def work(client: Client, access: Access) -> int:
         who = await somebody(client)
-        found = arguments.asks(base, await with_kinds(client, wanted))
-        place = access.namespace or "default"
-        placed = [replace(one, namespace=one.namespace or place) for one in found]
         asked = []
-        for one in placed:
-            policy, rules = await resolved(client, (one.policy, tuple(one.rules)), one.namespace)
-            asked.append(manifest(replace(one, policy=policy, rules=rules), who))
+        for one in await with_kinds(client, wanted):
+            place = one.namespace or base.namespace or access.namespace or "default"
+            policy, rules = await resolved(client, (base.policy, base.rules), place)
+            ask = replace(base, kind=one.kind, name=one.name, selector=one.selector)
+            ask = replace(ask, policy=policy, rules=rules, namespace=place)
+            asked.append(manifest(ask, who))
         return await _ask(flags, client, asked)
 
     return cluster.with_client(_patient(flags), work)
@@ -145,10 +145,7 @@ def asked_of(flags: GrantRequest) -> Subject:
         if flags.rule or flags.targets or flags.selector or flags.filename:
             raise Misuse("a denial says itself what it is about", help="leave out everything beside --block ID but --for, --reason and the like")  # fmt: skip
 
-        try:
-            block = _read_block(flags.block)
-        except EngineError as error:
-            raise Misuse(error.message, help=error.help) from error
+        block = _read_block(flags.block)
         target = Target(block.kind, block.name, block.namespace)
         return Subject(block.policy, block.rules, (target,))
     policy, rules = read_rule(flags.rule)
@@ -237,11 +234,8 @@ async def _decided(
     if not flags.output:
         tried = "" if flags.dry_run == "none" else f" ({flags.dry_run} dry run)"
         print(visible(f"grant.kpolicy.io/{place[1]}: {verdict} by {who.user}{tried}"))
-    return await _wait(flags, client, obj, ENDS[verdict]) if _waits(flags, verdict) else obj
-
-
-def _waits(flags: DecisionRequest, verdict: str) -> bool:
-    return flags.wait and flags.dry_run == "none" and verdict in ENDS
+    waits = flags.wait and flags.dry_run == "none" and verdict in ENDS
+    return await _wait(flags, client, obj, ENDS[verdict]) if waits else obj
 
 
 def extend(flags: GrantRequest) -> int:
@@ -266,5 +260,5 @@ def _read_block(text: str) -> Block:
 
     found = read_block_id(text)
     if found is None:
-        raise EngineError(f"`{text[:40]}` is no id of a denial", help="copy it from the denial, or name POLICY/RULE and KIND/NAME")  # fmt: skip
+        raise Misuse(f"`{text[:40]}` is no id of a denial", help="copy it from the denial, or name POLICY/RULE and KIND/NAME")  # fmt: skip
     return found

@@ -239,9 +239,8 @@ class GrantForm:
     def reach(self, draft: Draft) -> Reach:
         """Return which failing rows the draft covers, by report."""
         ask = ask_of(draft)
-        return reach_of(
-            self._world, ask.policy, ask.rules, [Target(ask.kind, ask.name, ask.namespace)]
-        )
+        target = Target(ask.kind, ask.name, ask.namespace)
+        return reach_of(self._world, ask.policy, ask.rules, [target])
 
     async def try_out(self, draft: Draft) -> str:
         """Return the server's verdict, or why none can be had."""

@@ -83,14 +83,11 @@ def explain(error: Exception, *, trace: bool = False, err: TextIO | None = None)
 
 def visible(text: str) -> str:
     """Return a text that cannot steer a terminal: control characters as escapes, very long texts cut; line breaks stay."""
-    shown = (
-        text
-        if len(text) <= _LONGEST
-        else f"{text[:_LONGEST]}… ({len(text) - _LONGEST} more characters)"
-    )
-    if shown.isprintable():
-        return shown
-    return "".join(char if char.isprintable() or char == "\n" else _escaped(char) for char in shown)
+    if len(text) > _LONGEST:
+        text = f"{text[:_LONGEST]}… ({len(text) - _LONGEST} more characters)"
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else _escaped(char) for char in text)
 
 
 def _escaped(char: str) -> str:

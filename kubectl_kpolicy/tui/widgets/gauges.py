@@ -5,6 +5,7 @@ What is not known is a question mark with the reason in the place of a figure, i
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len, set_cell_size
@@ -100,17 +101,14 @@ class PulseView(Painted, can_focus=True):
             self.move(by)
             return
         y, x = self._places[self.index]
+
+        def distance(number: int) -> tuple[int, int]:
+            line, cell = self._places[number]
+            return abs(line - y), abs(cell - x)
+
         there = [number for number, (line, _) in enumerate(self._places) if (line - y) * by > 0]
         if there:
-            self._go(
-                min(
-                    there,
-                    key=lambda number: (
-                        abs(self._places[number][0] - y),
-                        abs(self._places[number][1] - x),
-                    ),
-                )
-            )
+            self._go(min(there, key=distance))
 
     def _go(self, index: int) -> None:
         self.index = max(index, 0)
@@ -364,15 +362,9 @@ def _cut(text: str, width: int) -> str:
 
 def _beside(left: Sequence[Line], right: Sequence[Line], width: int) -> list[Line]:
     """Return two blocks side by side."""
+    nothing: Line = []
     made = []
-    for number in range(max(len(left), len(right))):
-        line = list(left[number]) if number < len(left) else []
-        used = sum(cell_len(text) for text, _, _ in line)
-        made.append(
-            [
-                *line,
-                (" " * max(width - used, 0), "", -1),
-                *(right[number] if number < len(right) else ()),
-            ]
-        )
+    for one, other in zip_longest(left, right, fillvalue=nothing):
+        used = sum(cell_len(text) for text, _, _ in one)
+        made.append([*one, (" " * max(width - used, 0), "", -1), *other])
     return made
