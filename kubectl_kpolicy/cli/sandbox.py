@@ -81,14 +81,15 @@ def _start(folder: Path) -> None:
     """Start the server as a process of its own and wait until it says that it is ready."""
     import subprocess
 
-    from kubectl_kpolicy.session.replica import EXPRESSIONS, SANDBOX, sandbox_environment
+    from kubectl_kpolicy.session import replica
 
-    environment = sandbox_environment()
+    command = [sys.executable, "-m", replica.SANDBOX, f"--expressions={replica.EXPRESSIONS}"]
+    environment = replica.sandbox_environment()
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     log = folder / "log"
     with log.open("ab") as errors:
         process = subprocess.Popen(  # noqa: S603 - our own module, and no shell
-            [sys.executable, "-m", SANDBOX, f"--expressions={EXPRESSIONS}", "--dir", str(folder)],
+            [*command, "--dir", str(folder)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=errors,
@@ -102,8 +103,7 @@ def _start(folder: Path) -> None:
     if not line.startswith(b"ready"):
         process.kill()
         process.wait()
-        last = log.read_text(errors="replace").strip().rpartition("\n")[2]
-        raise _error(f"the sandbox did not start: {last or 'it said nothing'}", f"see `{log}`")
+        raise replica.not_started("the sandbox", log)
     _, _, opened = line.decode(errors="replace").strip().partition("; ")
     if opened:
         print(f"warning: {opened}; `kubectl kpolicy sandbox reset` makes other keys", file=sys.stderr)  # fmt: skip
@@ -126,22 +126,10 @@ def _down(args: Arguments) -> int:
 
 def _stop(folder: Path) -> bool:
     """Stop the server and wait until it is gone; False when it did not run."""
-    import signal
-    import time
-
     from kubectl_kpolicy.session import replica
 
     replica.stop(folder)
-    process = process_of(folder)
-    if process is None:
-        return False
-    os.kill(process, signal.SIGTERM)
-    end = time.monotonic() + _SECONDS
-    while process_of(folder) is not None:
-        if time.monotonic() > end:
-            raise _error(f"process {process} does not stop", f"end it with `kill -9 {process}`")
-        time.sleep(0.02)
-    return True
+    return replica.end(folder / "lock")
 
 
 def _status(args: Arguments) -> int:
@@ -169,6 +157,10 @@ def _ahead(told: Any) -> str:
 
 
 def _kubeconfig(args: Arguments) -> int:
+    import re
+
+    from kubectl_kpolicy.session.replica import write_kubeconfig
+
     folder = folder_of(args)
     if not args.user:
         if not (folder / "kubeconfig").exists():
@@ -176,22 +168,9 @@ def _kubeconfig(args: Arguments) -> int:
         print(folder / "kubeconfig")
         return 0
     made = _ask(folder, "POST", "/sandbox/users", {"name": args.user, "groups": args.group})
-    print(_write_user(folder, args.user, str(made["token"])))
+    file = f"kubeconfig-{re.sub(r'[^A-Za-z0-9._-]', '_', args.user)}"
+    print(write_kubeconfig(folder, args.user, str(made["token"]), file))
     return 0
-
-
-def _write_user(folder: Path, name: str, token: str) -> Path:
-    import json
-    import re
-
-    config = json.loads((folder / "kubeconfig").read_text())
-    config["users"] = [{"name": name, "user": {"token": token}}]
-    config["contexts"][0]["context"]["user"] = name
-    place = folder / f"kubeconfig-{re.sub(r'[^A-Za-z0-9._-]', '_', name)}"
-    handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w") as file:
-        json.dump(config, file, indent=2)
-    return place
 
 
 def _reset(args: Arguments) -> int:

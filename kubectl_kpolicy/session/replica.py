@@ -33,7 +33,7 @@ _CALLER = "kube-apiserver-webhook-client"
 
 def start(folder: Path) -> None:
     """Install what is shipped into the sandbox of a folder, and run the engine until `stop`; raises EngineError."""
-    if process_of(folder) is not None:
+    if holder_of(folder / "engine.lock") is not None:
         return
     _install(folder)
     log = folder / "engine.log"
@@ -63,32 +63,29 @@ def start(folder: Path) -> None:
         lock.truncate(0)
         lock.write(str(process.pid))
     if not _until(lambda: process.poll() is not None or _is_asked(folder)) or process.poll():
-        last = log.read_text(errors="replace").strip().rpartition("\n")[2]
-        raise EngineError(
-            f"the engine did not start: {last or 'it said nothing'}", help=f"see `{log}`"
-        )
+        raise not_started("the engine", log)
     # the engine outlives us, which is what it was started for
     process.returncode = 0
 
 
 def stop(folder: Path) -> bool:
     """End the engine of a folder and wait until it is gone; False when none ran. Raises EngineError."""
+    return end(folder / "engine.lock")
+
+
+def end(lock: Path) -> bool:
+    """End the process that holds a lock and wait until it is gone; False when none does. Raises EngineError."""
     import signal
 
-    process = process_of(folder)
+    process = holder_of(lock)
     if process is None:
         return False
     os.kill(process, signal.SIGTERM)
-    if not _until(lambda: process_of(folder) is None):
+    if not _until(lambda: holder_of(lock) is None):
         raise EngineError(
             f"process {process} does not stop", help=f"end it with `kill -9 {process}`"
         )
     return True
-
-
-def process_of(folder: Path) -> int | None:
-    """Return the number of the engine's process; None when none runs."""
-    return holder_of(folder / "engine.lock")
 
 
 def kubectl(folder: Path, *words: str, given: str = "") -> str:
@@ -135,13 +132,7 @@ def _account(folder: Path) -> Path:
 
     name = ACCOUNTS[Job.ADMISSION]
     token = kubectl(folder, "create", "token", name, "-n", NAMESPACE, "--duration=24h")
-    config = json.loads((folder / "kubeconfig").read_text())
-    config["users"] = [{"name": name, "user": {"token": token.strip()}}]
-    config["contexts"][0]["context"]["user"] = name
-    path = folder / "engine.kubeconfig"
-    path.touch(mode=0o600)
-    path.write_text(json.dumps(config))
-    return path
+    return write_kubeconfig(folder, name, token.strip(), "engine.kubeconfig")
 
 
 def _is_asked(folder: Path) -> bool:
@@ -155,7 +146,7 @@ def _until(holds: Callable[[], bool]) -> bool:
     while not holds():
         if time.monotonic() > end:
             return False
-        time.sleep(0.05)
+        time.sleep(0.02)
     return True
 
 
@@ -190,6 +181,23 @@ def sandbox_environment() -> dict[str, str]:
             help="pip install kpolicy-sandbox, or in a clone: pip install ./controllers/sandbox",
         )
     return child_environment()
+
+
+def not_started(what: str, log: Path) -> EngineError:
+    """Return the error about a process that did not start, with the last that it said."""
+    last = log.read_text(errors="replace").strip().rpartition("\n")[2]
+    return EngineError(f"{what} did not start: {last or 'it said nothing'}", help=f"see `{log}`")
+
+
+def write_kubeconfig(folder: Path, user: str, token: str, file: str) -> Path:
+    """Write a kubeconfig beside the sandbox's own, for another user and nobody else's eyes, and return its path."""
+    config = json.loads((folder / "kubeconfig").read_text())
+    config["users"] = [{"name": user, "user": {"token": token}}]
+    config["contexts"][0]["context"]["user"] = user
+    path = folder / file
+    path.touch(mode=0o600)
+    path.write_text(json.dumps(config, indent=2))
+    return path
 
 
 def holder_of(path: Path) -> int | None:
