@@ -7,11 +7,10 @@ Standard output carries results only; `-o typed` prints one line of typed JSON f
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .flags import Arguments, Flags, Verbs
-from .jp import indented, refuse, unknown_function
+from .jp import bytes_of, indented, refuse, text_of, unknown_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -132,7 +131,7 @@ def _bindings(path: str) -> dict[str, Any]:
     from engine.errors import DocumentError, Location
     from engine.lang.cel.typed import decode
 
-    given = _document(_bytes(path), path)
+    given = _document(bytes_of(path), path)
     if given is None:
         return {}
     if not isinstance(given, dict):
@@ -176,11 +175,5 @@ def _functions(args: Arguments) -> int:
 
 def _lines(paths: Sequence[str]) -> Iterator[str]:
     """Yield the lines of files; an empty one stays, so that typed results stand on the line of their expression."""
-    from engine.lang.yaml.read import decode
-
     for path in paths:
-        yield from decode(_bytes(path), path).removesuffix("\n").split("\n")
-
-
-def _bytes(path: str) -> bytes:
-    return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
+        yield from text_of(path).removesuffix("\n").split("\n")

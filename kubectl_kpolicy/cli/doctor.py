@@ -54,9 +54,6 @@ def run(args: Arguments) -> int:
 
 def _fixes(rows: list[Row]) -> list[str]:
     """Return the commands, each once; advice that is no command is a comment."""
-    found: dict[str, None] = {}
-    for row in rows:
-        fix = row.text("fix")
-        if fix and row.text("status") != "ok":
-            found[fix if fix.startswith("kubectl ") else f"# {row.text('check')}: {fix}"] = None
-    return list(found)
+    told = ((row.text("check"), row.text("fix")) for row in rows if row.text("status") != "ok")
+    lines = (fix if fix.startswith("kubectl ") else f"# {check}: {fix}" for check, fix in told if fix)  # fmt: skip
+    return list(dict.fromkeys(lines))

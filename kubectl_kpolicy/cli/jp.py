@@ -48,8 +48,8 @@ def _query(args: Arguments) -> int:
         return refuse("standard input cannot be both the document and the expression",
             "give the document with `-i FILE` or the expression as an argument", code=2)  # fmt: skip
     expressions = [*_from_files(args.query), *args.expressions]
-    document = held(yaml.load(_text(args.input or "-"), file=args.input))
-    for expression in expressions or [_text("-").strip()]:
+    document = held(yaml.load(text_of(args.input or "-"), file=args.input))
+    for expression in expressions or [text_of("-").strip()]:
         query = jmes.compile(expression)
         now, chance = datetime.now(UTC), Chance(urandom(32))
         result = query(document, Env(now=now, chance=chance, is_external_host=_is_external))
@@ -65,7 +65,7 @@ def _query(args: Arguments) -> int:
 def _parse(args: Arguments) -> int:
     from engine.lang.jmes.outline import outline
 
-    for expression in [*_from_files(args.file), *args.expressions] or [_text("-").strip()]:
+    for expression in [*_from_files(args.file), *args.expressions] or [text_of("-").strip()]:
         tree = outline(expression)
         print(f"# {expression}\n{tree}\n")
     return 0
@@ -124,14 +124,19 @@ def _pieces(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _from_files(paths: Sequence[str]) -> list[str]:
-    return [_text(path).strip() for path in paths]
+    return [text_of(path).strip() for path in paths]
 
 
-def _text(path: str) -> str:
+def text_of(path: str) -> str:
     """Return the text of a file, or of standard input for `-`; raise DocumentError where it is not UTF-8."""
     from engine.lang.yaml.read import decode
 
-    return decode(sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes(), path)
+    return decode(bytes_of(path), path)
+
+
+def bytes_of(path: str) -> bytes:
+    """Return what is in a file, or in standard input for `-`."""
+    return sys.stdin.buffer.read() if path == "-" else Path(path).read_bytes()
 
 
 def _is_external(host: str) -> bool:

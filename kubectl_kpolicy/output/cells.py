@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from engine.record import record
@@ -11,7 +12,6 @@ from .rows import Cell, Column, Shape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from datetime import datetime
 
 
 _LATE, _SOON = 300.0, 3600.0
@@ -38,9 +38,7 @@ def cell_text(column: Column, value: Cell, now: datetime, *, marks: str = "") ->
 
 def share_left(ends: Cell, since: Cell, now: datetime) -> float | None:
     """Return which share of its time a countdown has left, from 1 down to 0; None where its beginning is not known."""
-    from datetime import datetime as instant
-
-    if not isinstance(ends, instant) or not isinstance(since, instant) or ends <= since:
+    if not isinstance(ends, datetime) or not isinstance(since, datetime) or ends <= since:
         return None
     return max(0.0, min((ends - now) / (ends - since), 1.0))
 
@@ -74,9 +72,7 @@ def _countdown_role(seconds: float, share: float | None) -> str:
 
 
 def _seconds(value: Cell, now: datetime) -> float:
-    from datetime import datetime as instant
-
-    return (value - now).total_seconds() if isinstance(value, instant) else 0.0
+    return (value - now).total_seconds() if isinstance(value, datetime) else 0.0
 
 
 def plain(text: str) -> str:

@@ -31,7 +31,15 @@ if TYPE_CHECKING:
 
 _MOST = 60
 _TIMES = ("5m", "30m", "1h", "6h", "1d", "7d")
-_ORDERED = (">=", "<=", "=", "!=")
+_EQUAL = {"=": "is", "!=": "is not"}
+_ORDERED = {">=": "at least", "<=": "at most", **_EQUAL}
+_COMPARISONS = {
+    Shape.AGE: {"<": "younger", ">": "older"},
+    Shape.TIME: {"<": "within", ">": "farther away"},
+    Shape.LEFT: {"<": "sooner", ">": "later"},
+    Shape.NUMBER: _ORDERED,
+    Shape.SEVERITY: _ORDERED,
+}
 
 
 def columns(app: Stage) -> None:
@@ -94,21 +102,9 @@ def _title(view: ListView) -> str:
 
 
 def _ask_comparison(app: Stage, view: ListView, column: Column) -> None:
-    choices = [Choice(sign, f"{column.id}{sign}…", meaning) for sign, meaning in _comparisons(column)]  # fmt: skip
+    signs = _COMPARISONS.get(column.shape, _EQUAL)
+    choices = [Choice(sign, f"{column.id}{sign}…", meaning) for sign, meaning in signs.items()]
     app.pick(column.head, choices, lambda sign: _ask_value(app, view, column, sign))
-
-
-def _comparisons(column: Column) -> list[tuple[str, str]]:
-    match column.shape:
-        case Shape.AGE:
-            return [("<", "younger"), (">", "older")]
-        case Shape.TIME:
-            return [("<", "within"), (">", "farther away")]
-        case Shape.LEFT:
-            return [("<", "sooner"), (">", "later")]
-        case Shape.NUMBER | Shape.SEVERITY:
-            return [(sign, {">=": "at least", "<=": "at most", "=": "is", "!=": "is not"}[sign]) for sign in _ORDERED]  # fmt: skip
-    return [("=", "is"), ("!=", "is not")]
 
 
 def _ask_value(app: Stage, view: ListView, column: Column, sign: str) -> None:

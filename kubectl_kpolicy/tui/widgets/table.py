@@ -6,6 +6,7 @@ nothing that an object holds can steer the terminal.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len, set_cell_size
@@ -146,19 +147,12 @@ class PolicyTable(ScrollView, can_focus=True):
         self.refresh()
 
     def _place_of(self, line: Row | Heading | None) -> int:
-        if line is None:
-            return max(0, min(self.index, len(self.lines) - 1))
-        if self.index < len(self.lines) and _same(line, self.lines[self.index]):
-            return self.index
-        if not isinstance(line, Heading):
-            found = (at for at, other in enumerate(self.lines) if other is line)
-            at = next(found, None)
-            if at is not None:
-                return at
-        for index, other in enumerate(self.lines):
-            if _same(line, other):
-                return index
-        return max(0, min(self.index, len(self.lines) - 1))
+        height = max(0, min(self.index, len(self.lines) - 1))
+        if line is None or (self.lines and _same(line, self.lines[height])):
+            return height
+        itself = (at for at, other in enumerate(self.lines) if other is line)
+        alike = (at for at, other in enumerate(self.lines) if _same(line, other))
+        return next(chain(itself, alike), height)
 
     def _moved(self) -> None:
         self.post_message(self.Moved())
@@ -379,8 +373,7 @@ def strip_style(strip: Strip, fallback: Style) -> Style:
 
 def _same(one: Row | Heading, other: Row | Heading) -> bool:
     if isinstance(one, Heading) or isinstance(other, Heading):
-        both = isinstance(one, Heading) and isinstance(other, Heading)
-        return both and getattr(one, "value", "") == getattr(other, "value", "")
+        return isinstance(one, Heading) and isinstance(other, Heading) and one.value == other.value
     return one.key == other.key
 
 
