@@ -22,15 +22,7 @@ if TYPE_CHECKING:
     from typing import NoReturn, TextIO
 
 
-_LINES = dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╰╯╔╗╚╝", "+") | {
-    "─": "-",
-    "━": "=",
-    "│": "|",
-    "┃": "|",
-    "…": "~",
-    "●": "*",
-    "▌": "|",
-}
+_LINES = dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╰╯╔╗╚╝", "+") | dict(zip("─━│┃…●▌", "-=||~*|", strict=True))
 _OBJECTS = 100_000
 """New objects after which Python looks for garbage among them."""
 _ASKING_FOR_HELP: tuple[list[str], ...] = ([], ["-h"], ["--help"])

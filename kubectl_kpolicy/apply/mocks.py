@@ -12,7 +12,7 @@ from engine.record import replace
 
 from .inventory import Inventory
 from .mock_cluster import Call, MockCluster
-from .shapes import ANY, MAP, NUMBER, TEXT, check_shape
+from .shapes import ANY, HEAD, MAP, NUMBER, TEXT, check_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,18 +24,8 @@ _IMAGE = {
     "image": TEXT, "resolvedImage": TEXT, "registry": TEXT, "repository": TEXT, "tag": TEXT,
     "digest": TEXT, "imageIndex": ANY, "manifest": ANY, "config": ANY,
 }  # fmt: skip
-CONTEXT_FILE = {
-    "apiVersion": TEXT,
-    "kind": TEXT,
-    "metadata": MAP,
-    "spec": {"resources": [MAP], "images": [_IMAGE]},
-}
-CLUSTER_FILE = {
-    "apiVersion": TEXT,
-    "kind": TEXT,
-    "metadata": MAP,
-    "spec": {"crds": [TEXT], "resources": [MAP]},
-}
+CONTEXT_FILE = {**HEAD, "spec": {"resources": [MAP], "images": [_IMAGE]}}
+CLUSTER_FILE = {**HEAD, "spec": {"crds": [TEXT], "resources": [MAP]}}
 CALLS = [
     {"url": TEXT, "urlPath": TEXT, "method": TEXT, "response": {"statusCode": NUMBER, "body": ANY}}
 ]

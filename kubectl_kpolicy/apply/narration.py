@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, TextIO
 
 from engine.errors import EngineError
 from engine.evaluate.policy_set import CLASSIC
-from engine.model import Object, RuleResult, RuleType, Status
+from engine.model import Object, RuleType, Status
 from kubectl_kpolicy.output.diagnostics import report
 
 from .names import resource_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from .processor import PolicyAnswer
     from .verdicts import Counts
@@ -39,7 +39,8 @@ def invalid_policies(names: Sequence[str]) -> str:
 def changed_objects(answer: PolicyAnswer) -> list[tuple[str, Object]]:
     """Return what a policy changed or made: `mutated` or `generated`, and the object."""
     made = [("generated", obj) for result in answer.results for obj in result.generated]
-    if answer.type is RuleType.MUTATION and answer.patched and _is_mutated(answer.results):
+    is_done = any(result.status is Status.PASS for result in answer.results)
+    if answer.type is RuleType.MUTATION and answer.patched and is_done:
         made.append(("mutated", answer.patched))
     return made
 
@@ -52,10 +53,6 @@ def targets_of(answer: PolicyAnswer) -> list[Object]:
         if result.status is Status.PASS
         for target in result.targets
     ]
-
-
-def _is_mutated(results: Iterable[RuleResult]) -> bool:
-    return any(result.status is Status.PASS for result in results)
 
 
 def changed_text(answer: PolicyAnswer, *, bare: bool = False) -> str:

@@ -143,16 +143,15 @@ class Processor:
         self, ordered: tuple[Policy, ...], obj: Object, operation: str
     ) -> Iterator[tuple[PolicySet, Values]]:
         """Yield runs of policies that see the same variables for this object; mostly that is one run of all."""
-        values = self._setting.values
-        name = name_of(obj)
+        values, name = self._setting.values, name_of(obj)
+        more = {"request.operation": operation} if operation else {}
         if not values.resources:
-            variables = _with_operation(values.for_policy("", name), operation)
-            yield self._set_of(ordered), variables
+            yield self._set_of(ordered), values.for_policy("", name) | more
             return
         seen = ((values.for_policy(policy.name, name), policy) for policy in ordered)
         for variables, run in groupby(seen, key=lambda pair: pair[0]):
             policies = tuple(policy for _, policy in run)
-            yield self._set_of(policies), _with_operation(variables, operation)
+            yield self._set_of(policies), variables | more
 
     def _run(
         self, policies: PolicySet, variables: Values, obj: Object, types: Sequence[RuleType]
@@ -233,12 +232,6 @@ def _rule_count(compiled: CompiledPolicy) -> int:
     """Return how many rules a policy has, whatever was compiled of them."""
     is_classic = compiled.policy.kind in CLASSIC
     return autogen.count(compiled.policy) if is_classic else len(compiled.rules)
-
-
-def _with_operation(variables: Values, operation: str) -> dict[str, Any]:
-    if not operation:
-        return variables
-    return {**variables, "request.operation": operation}
 
 
 # The object that a request carries once variables given by hand are put into it (`request.object.metadata.labels.x=y`).

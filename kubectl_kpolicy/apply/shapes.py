@@ -22,6 +22,8 @@ Shape = Any
 
 TEXT, FLAG, NUMBER = "text", "true or false", "number"
 MAP, LABELS, ANY = "map", "labels", "anything"
+HEAD = {"apiVersion": TEXT, "kind": TEXT, "metadata": MAP}
+"""What every file begins with."""
 
 _Path = tuple[Any, ...]
 

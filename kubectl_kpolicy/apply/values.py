@@ -14,7 +14,7 @@ from engine.model import Object, UserInfo
 from engine.record import field, record
 
 from .names import labels_of, name_of
-from .shapes import ANY, LABELS, MAP, TEXT, check_shape
+from .shapes import ANY, HEAD, LABELS, MAP, TEXT, check_shape
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ SPEC = {
     "namespaces": [MAP],
     "subresources": [{"subresource": _API_RESOURCE, "parentResource": _API_RESOURCE}],
 }
-FILE = {"apiVersion": TEXT, "kind": TEXT, "metadata": MAP, **SPEC}
+FILE = {**HEAD, **SPEC}
 
 Values = dict[str, Any]
 GVK = tuple[str, str, str]
@@ -164,9 +164,7 @@ def parse_sets(texts: Iterable[str]) -> Values:
 # UserInfo files (row K-08): who makes the request.
 
 USER_FILE = {
-    "apiVersion": TEXT,
-    "kind": TEXT,
-    "metadata": MAP,
+    **HEAD,
     "roles": [TEXT],
     "clusterRoles": [TEXT],
     "userInfo": {"username": TEXT, "uid": TEXT, "groups": [TEXT], "extra": ANY},

@@ -57,15 +57,12 @@ def matrix() -> dict[str, list[Right]]:
     from kubectl_kpolicy.cluster.resources import RESOURCES
     from kubectl_kpolicy.session.identity import Right
 
+    kinds = (resource.kind for resource in RESOURCES.values())
+    pairs = [("view", Right("list", kind.plural, kind.group)) for kind in kinds]
+    pairs += [(action.title.lower(), right) for action in ALL for right in action.rights]
     found: dict[str, list[Right]] = {}
-    for resource in RESOURCES.values():
-        right = Right("list", resource.kind.plural, resource.kind.group)
-        if right not in found.setdefault("view", []):
-            found["view"].append(right)
-    for action in ALL:
-        for right in action.rights:
-            if right not in found.setdefault(action.title.lower(), []):
-                found[action.title.lower()].append(right)
+    for name, right in dict.fromkeys(pairs):
+        found.setdefault(name, []).append(right)
     return found
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _AHEAD, _BACK = timedelta(hours=24), timedelta(hours=2)
 _SPANS = tuple(timedelta(hours=hours) for hours in (1, 2, 4, 8, 12, 24))
 _MOST = 100
-_TOLD = {"request": "request", "approve": "approve", "deny": "deny", "use": "use"}
+_TOLD = ("request", "approve", "deny", "use")
 _WAITING = ("draft", "pending", "scheduled")
 
 
@@ -136,10 +136,10 @@ def _read_trail(world: ClusterCache) -> Mapping[str, Sequence[Tick]]:
     found: dict[str, list[Tick]] = {}
     for segment in world.objects("auditsegments"):
         for row in world.cached("auditsegments", segment, audit.rows_of_segment):
-            at, what = row.moment("time"), _TOLD.get(row.text("verb"))
+            at, what = row.moment("time"), row.text("verb")
             # A vote that was refused decided nothing.
-            is_vote = row.text("verb") == "approve" and row.text("result") != "ok"
-            if at is not None and what is not None and not is_vote:
+            is_vote = what == "approve" and row.text("result") != "ok"
+            if at is not None and what in _TOLD and not is_vote:
                 found.setdefault(row.text("object"), []).append(Tick(at, what))
     return found
 

@@ -16,12 +16,8 @@ if TYPE_CHECKING:
     from engine.model import Object
 
 CLI_VERSION = "cli.kyverno.io/v1alpha1"
-_SELECTORS = {
-    "kind": "kinds",
-    "name": "names",
-    "namespace": "namespaces",
-    "operation": "operations",
-}
+_SELECTORS = ("kind", "name", "namespace", "operation")
+"""What a filter may name; the field for its values is the word in the plural."""
 
 
 def exception(
@@ -78,7 +74,7 @@ def _resources(text: str) -> Object:
             raise EngineError(
                 f"`{part}` is no resource filter", help=f"write key=value with one of {known}"
             )
-        found.setdefault(_SELECTORS[key], []).append(value)
+        found.setdefault(f"{key}s", []).append(value)
     return {"resources": found}
 
 

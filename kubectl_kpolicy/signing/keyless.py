@@ -11,6 +11,7 @@ import base64
 import os
 import sys
 import threading
+from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -105,20 +106,16 @@ def _pem(der: str) -> bytes:
 
 def _within(timeout: float, work: Callable[[], Proof]) -> Proof:
     """Run `work`, but wait for it no longer than `timeout`: the library's requests have no end of their own."""
-    results: list[Proof] = []
-    errors: list[Exception] = []
+    made: Future[Proof] = Future()
 
     def runner() -> None:
         try:
-            results.append(work())
+            made.set_result(work())
         except Exception as error:
-            errors.append(error)
+            made.set_exception(error)
 
-    thread = threading.Thread(target=runner, daemon=True)
-    thread.start()
-    thread.join(timeout)
-    if errors:
-        raise errors[0]
-    if not results:
-        raise SigningError(f"keyless signing did not finish within {timeout:g} seconds")
-    return results[0]
+    threading.Thread(target=runner, daemon=True).start()
+    try:
+        return made.result(timeout)
+    except TimeoutError as error:
+        raise SigningError(f"keyless signing did not finish within {timeout:g} seconds") from error

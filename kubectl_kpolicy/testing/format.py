@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from engine.errors import DocumentError
+from engine.evaluate.policy_set import CLASSIC
 from engine.model.kinds import CEL_KINDS
 from engine.record import field, record
 from kubectl_kpolicy.apply.mocks import CALLS, ENTRIES
-from kubectl_kpolicy.apply.shapes import ANY, FLAG, MAP, TEXT, check_shape, place
+from kubectl_kpolicy.apply.shapes import ANY, FLAG, HEAD, TEXT, check_shape, place
 from kubectl_kpolicy.apply.values import SPEC as VALUES
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ _RESULT = {
     **dict.fromkeys(_WITHOUT_EFFECT, FLAG),
 }  # fmt: skip
 _FILE = {
-    "apiVersion": TEXT, "kind": TEXT, "metadata": MAP,
+    **HEAD,
     "policies": [TEXT], "resources": [TEXT], "targetResources": [TEXT],
     "jsonPayload": TEXT, "jsonPayloads": [TEXT], "httpPayloads": [TEXT], "envoyPayloads": [TEXT],
     "paramResources": [TEXT], "variables": TEXT, "values": VALUES, "userinfo": TEXT,
@@ -78,7 +79,7 @@ class Expectation:
 
     def is_of(self, policy: Policy) -> bool:
         """Tell whether a policy is the one that is meant: by name or key, in CEL by what follows a slash (row CC-20)."""
-        written = self.policy if is_classic(policy) else self.policy.rpartition("/")[2]
+        written = self.policy if policy.kind in CLASSIC else self.policy.rpartition("/")[2]
         return written in (policy.key, policy.name)
 
 
@@ -109,11 +110,6 @@ class TestCase:
         """Return the paths under a key of the file, completed."""
         given = self.spec.get(key) or ()
         return [self.folder / path for path in ([given] if isinstance(given, str) else given)]
-
-
-def is_classic(policy: Policy) -> bool:
-    """Tell whether a policy has rules with names of their own; those in CEL give one answer."""
-    return policy.kind in ("ClusterPolicy", "Policy")
 
 
 def read_case(path: Path, document: Document, number: int = 0) -> TestCase:
@@ -185,10 +181,7 @@ def _named(text: str, kind: str, namespace: str) -> Declared:
 
 
 def _specified(spec: Mapping[str, Any], kind: str) -> Declared:
-    own_kind, namespace, name = (
-        spec.get("kind") or kind,
-        spec.get("namespace") or "",
-        spec.get("name") or "",
-    )
-    text = "/".join(part for part in (own_kind, namespace, name) if part)
+    given = (spec.get("kind") or kind, spec.get("namespace") or "", spec.get("name") or "")
+    own_kind, namespace, name = given
+    text = "/".join(filter(None, given))
     return Declared(text, name, namespace, own_kind, spec.get("group"), spec.get("version"))

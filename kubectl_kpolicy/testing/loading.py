@@ -53,7 +53,7 @@ class Broken:
 def find_cases(paths: Iterable[Path], file_name: str = FILE_NAME) -> Iterator[TestCase | Broken]:
     """Yield the test cases of files, and of all files called `file_name` below folders, sorted by path."""
     for path in paths:
-        for file in _files(path, file_name):
+        for file in sorted(path.rglob(file_name)) if path.is_dir() else [path]:
             try:
                 documents = read_file(file)
             except EngineError as error:
@@ -64,12 +64,6 @@ def find_cases(paths: Iterable[Path], file_name: str = FILE_NAME) -> Iterator[Te
                     yield read_case(file, document, number)
                 except EngineError as error:
                     yield Broken(error)
-
-
-def _files(path: Path, file_name: str) -> list[Path]:
-    if path.is_dir():
-        return sorted(path.rglob(file_name))
-    return [path]
 
 
 def load_case(case: TestCase) -> Bench:
@@ -147,10 +141,8 @@ def _cluster(case: TestCase) -> tuple[list[Object], list[Object]]:
     definitions: list[Object] = []
     for path in case.paths("clusterResources"):
         for document in read_file(path):
-            spec = (
-                check_shape(document, mocks.CLUSTER_FILE, what="cluster resources").get("spec")
-                or {}
-            )
+            file = check_shape(document, mocks.CLUSTER_FILE, what="cluster resources")
+            spec = file.get("spec") or {}
             objects += spec.get("resources") or ()
             crds = [path.parent / crd for crd in spec.get("crds") or ()]
             definitions += objects_of(read_paths(crds))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from engine.autogen import names_of
 from engine.errors import DocumentError
+from engine.evaluate.policy_set import CLASSIC
 from engine.lang import wildcard
 from engine.model import Object, Policy, RuleResult, Status
 from engine.model.kinds import BY_NAME, KUBERNETES
@@ -18,7 +19,7 @@ from kubectl_kpolicy.apply.scope import labels_by_namespace
 from kubectl_kpolicy.apply.verdicts import shown_status
 from kubectl_kpolicy.session.sources import files_at, read_file
 
-from .format import Declared, Expectation, is_classic
+from .format import Declared, Expectation
 from .verdict import NOT_FOUND, OK, Answered, Asked, Row, difference
 
 if TYPE_CHECKING:
@@ -250,7 +251,7 @@ class _Run:
 def _is_meant(expected: Expectation, answer: PolicyAnswer, result: RuleResult) -> bool:
     """Tell whether a result is of the rule that is meant; the one answer of a policy in CEL always is (row CC-20)."""
     rule = expected.rule
-    return not rule or not is_classic(answer.policy) or result.rule in names_of(rule)
+    return not rule or answer.policy.kind not in CLASSIC or result.rule in names_of(rule)
 
 
 def _may_be_silent(policy: Policy) -> bool:

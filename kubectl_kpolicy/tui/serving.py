@@ -87,19 +87,12 @@ def _parts(text: str) -> tuple[str, str]:
 def command_of(words: list[str]) -> str:
     """Return the command line that a visitor's console is started by: the same, without what is about serving."""
     rest: list[str] = []
-    is_address = False
+    before = ""
     for word in words:
-        if word == "--serve":
-            is_address = True
-        elif (
-            word.startswith("--serve=")
-            or word == f"--{_CONSENT}"
-            or (is_address and not word.startswith("-") and _is_address(word))
-        ):
-            is_address = False
-        else:
+        is_told = before == "--serve" and not word.startswith("-") and _is_address(word)
+        if not is_told and word.partition("=")[0] != "--serve" and word != f"--{_CONSENT}":
             rest.append(word)
-            is_address = False
+        before = word
     # In place of the shell that starts it, so that its parent is the server and it notices when that ends.
     return "exec " + shlex.join([sys.executable, "-m", "kubectl_kpolicy", *rest])
 

@@ -100,9 +100,13 @@ class GrantWizard(ModalScreen["Draft | None"]):
         """Whether all pages fit at once."""
         return self.app.size.height >= TALL
 
+    @property
+    def _shows_review(self) -> bool:
+        return self.is_tall or self._page == len(PAGES) - 1
+
     def action_turn(self, by: int) -> None:
         """Go to another page; from the last one on, hand in."""
-        if by > 0 and (self._page == len(PAGES) - 1 or self.is_tall):
+        if by > 0 and self._shows_review:
             self._hand_in()
             return
         self._page = max(0, min(self._page + by, len(PAGES) - 1))
@@ -158,9 +162,9 @@ class GrantWizard(ModalScreen["Draft | None"]):
         refusals = self._form.refusals(self.draft)
         for number in range(len(PAGES)):
             self.query_one(f"#page-{number}").display = self.is_tall or number == self._page
-        self.query_one("#next").display = not self.is_tall and self._page < len(PAGES) - 1
+        self.query_one("#next").display = not self._shows_review
         go = self.query_one("#go", Button)
-        go.display = self.is_tall or self._page == len(PAGES) - 1
+        go.display = self._shows_review
         go.disabled = bool(refusals)
         self._show_keys()
         self.query_one("#steps", Static).update(self._steps())
@@ -168,15 +172,11 @@ class GrantWizard(ModalScreen["Draft | None"]):
         self.query_one("#reach", Static).update(self._reach())
         self.query_one("#meter", Static).update(self._meter())
         self.query_one("#page-3", Static).update(self._review())
-        shown = refusals if self._page == len(PAGES) - 1 or self.is_tall else []
+        shown = refusals if self._shows_review else []
         self.query_one("#refusals", Static).update(Text("\n".join(f"! {one}" for one in shown)))
         if not keep_focus:
             self._focus_first()
-        if (
-            not refusals
-            and (self._page == len(PAGES) - 1 or self.is_tall)
-            and self._tried != self.draft
-        ):
+        if not refusals and self._shows_review and self._tried != self.draft:
             self._tried = self.draft
             self.run_worker(self._try_out(self.draft), exclusive=True, exit_on_error=False)
 

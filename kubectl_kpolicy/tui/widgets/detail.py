@@ -122,10 +122,8 @@ def _wrapping(room: int) -> Console:
 
 def _hanging(value: str, indent: int, room: int) -> str:
     """Return a value whose further lines begin below the first; one with a longer word is left to be broken at the edge."""
-    if (
-        cell_len(value) <= room - indent
-        or max(map(cell_len, value.split()), default=0) > room - indent
-    ):
+    width = room - indent
+    if cell_len(value) <= width or max(map(cell_len, value.split()), default=0) > width:
         return value
-    lines = Text(value).wrap(_wrapping(room), room - indent)
+    lines = Text(value).wrap(_wrapping(room), width)
     return f"\n{' ' * indent}".join(line.plain.rstrip() for line in lines)

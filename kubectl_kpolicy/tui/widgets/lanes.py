@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 
     from kubectl_kpolicy.cluster.cache import ClusterCache
 
-TICKS = {
-    "request": ("◇", "?", "asked"),
-    "approve": ("✓", "+", "approved"),
-    "deny": ("⊘", "#", "denied"),
-    "use": ("•", "*", "used"),
-    "run": ("▼", "v", "runs"),
-    "end": ("▼", "v", "deletes"),
+_TICKS = {
+    "request": ("◇", "?", "asked", ""),
+    "approve": ("✓", "+", "approved", "success"),
+    "deny": ("⊘", "#", "denied", "error"),
+    "use": ("•", "*", "used", "accent"),
+    "run": ("▼", "v", "runs", "warning"),
+    "end": ("▼", "v", "deletes", "error"),
 }
-"""Glyph, its form in ASCII, and the word of the legend."""
+"""Glyph, its form in ASCII, the word of the legend, and the role."""
 _LEGENDS = {"grants": ("request", "approve", "deny", "use"), "cleanup": ("run",)}
 _STEPS = tuple(timedelta(minutes=minutes) for minutes in (5, 15, 30, 60, 120, 180, 360, 720, 1440))
 _APART = 9
@@ -127,11 +127,11 @@ class LanesPanel(Painted):
         return max(16, min(self._named, self.size.width // 3))
 
     def _legend(self, noun: str) -> str:
-        told = [f"{self._glyph(name)} {TICKS[name][2]}" for name in _LEGENDS.get(noun, ())]
+        told = [f"{self._glyph(name)} {_TICKS[name][2]}" for name in _LEGENDS.get(noun, ())]
         return "  ".join([*told, "━ left", "─ over"])
 
     def _glyph(self, name: str) -> str:
-        return TICKS[name][1 if self._marks == "ascii" else 0]
+        return _TICKS[name][1 if self._marks == "ascii" else 0]
 
     def line_at(self, y: int) -> Sequence[Segment]:
         """Return the axis, a lane, or nothing."""
@@ -190,7 +190,7 @@ class LanesPanel(Painted):
         for tick in lane.ticks:
             cell = self._window.cell(tick.at, width)
             if 0 <= cell < width:
-                made[cell] = (self._glyph(tick.what), _TICK_ROLES.get(tick.what, ""))
+                made[cell] = (self._glyph(tick.what), _TICKS[tick.what][3])
         if lane.goes_on:
             last = max(self._window.cell(lane.ticks[-1].at, width), 0)
             made[last + 1 :] = [("╌", "warning")] * (width - last - 1)
@@ -227,15 +227,6 @@ class LanesPanel(Painted):
             made[0] = ("‹", "muted")
         if last >= width:
             made[-1] = ("›", "muted")
-
-
-_TICK_ROLES = {
-    "approve": "success",
-    "deny": "error",
-    "use": "accent",
-    "run": "warning",
-    "end": "error",
-}
 
 
 def _is_run(lane: Lane) -> bool:
