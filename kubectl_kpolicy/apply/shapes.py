@@ -13,7 +13,7 @@ from engine.lang.gotext import plain
 from kubectl_kpolicy.output.misuse import suggestion
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from engine.lang.yaml import Document
 
@@ -53,8 +53,9 @@ class _Reading:
             if not isinstance(value, list):
                 raise self._wrong(path, f"must be a list, not {_named(value)}")
             return [self.take(item, shape[0], (*path, index)) for index, item in enumerate(value)]
-        if not _SCALARS[shape](value):
-            raise self._wrong(path, f"must be {_ARTICLES[shape]}, not {_named(value)}")
+        fits, what = _SCALARS[shape]
+        if not fits(value):
+            raise self._wrong(path, f"must be {what}, not {_named(value)}")
         return value
 
     def _map(self, value: Any, shape: dict[str, Shape], path: _Path) -> dict[str, Any]:
@@ -89,20 +90,17 @@ def _is_labels(value: Any) -> bool:
     return isinstance(value, dict) and all(isinstance(label, str) for label in value.values())
 
 
-_SCALARS = {
-    TEXT: lambda value: isinstance(value, str),
-    FLAG: lambda value: isinstance(value, bool),
-    NUMBER: lambda value: isinstance(value, int) and not isinstance(value, bool),
-    MAP: lambda value: isinstance(value, dict),
-    LABELS: _is_labels,
+_SCALARS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    TEXT: (lambda value: isinstance(value, str), "a string"),
+    FLAG: (lambda value: isinstance(value, bool), "true or false"),
+    NUMBER: (
+        lambda value: isinstance(value, int) and not isinstance(value, bool),
+        "a whole number",
+    ),
+    MAP: (lambda value: isinstance(value, dict), "a map"),
+    LABELS: (_is_labels, "a map of strings"),
 }
-_ARTICLES = {
-    TEXT: "a string",
-    FLAG: "true or false",
-    NUMBER: "a whole number",
-    MAP: "a map",
-    LABELS: "a map of strings",
-}
+"""What fits a scalar shape, and how it is called."""
 
 
 def _named(value: Any) -> str:

@@ -33,20 +33,17 @@ def _view(args: Arguments) -> int:
             value = given.get(key, default) if table_name == "tui" else default
             place = f"{table_name}.NAME" if table_name in NAMED else table_name
             table.add(f"{place}.{key}", str(value), text)
-    for name, where in config.views().items():
-        table.add(f"views.{name}", where, "saved view")
-    for name, line in config.aliases().items():
-        table.add(f"aliases.{name}", line, "word of the console's command line")
-    for key_of, line in config.hotkeys().items():
-        table.add(f"hotkeys.{key_of}", line, "line that a key runs in the console")
-    for name, one in config.plugins().items():
-        table.add(
-            f"plugins.{name}",
-            f"{one['key']}: {one['command']}",
-            "program that a key runs from the console",
-        )
-    for name, keys_of in config.keymap().items():
-        table.add(f"keymap.{name}", ", ".join(keys_of), "keys of an action")
+    plugins = {name: f"{one['key']}: {one['command']}" for name, one in config.plugins().items()}
+    keymap = {name: ", ".join(keys_of) for name, keys_of in config.keymap().items()}
+    for kind, told, text in (
+        ("views", config.views(), "saved view"),
+        ("aliases", config.aliases(), "word of the console's command line"),
+        ("hotkeys", config.hotkeys(), "line that a key runs in the console"),
+        ("plugins", plugins, "program that a key runs from the console"),
+        ("keymap", keymap, "keys of an action"),
+    ):
+        for name, value in told.items():
+            table.add(f"{kind}.{name}", value, text)
     sys.stdout.write(table.text())
     return 0
 

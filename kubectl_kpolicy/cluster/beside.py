@@ -16,7 +16,7 @@ from engine.record import replace
 from kubectl_kpolicy.output.rows import CLUSTER, Row
 
 from .cache import ClusterCache, Problem, Trouble
-from .knowledge import Knowledge, Sight, known
+from .knowledge import Sight, known
 from .resources import RESOURCES
 
 if TYPE_CHECKING:
@@ -129,12 +129,10 @@ def unknown(world: ClusterCache, listing: Listing, now: datetime) -> list[tuple[
         return []
     found = {name: known(one, listing) for name, one in world.members.items()}
     return [
-        (name, one.said(now) or one.brief(now)) for name, one in found.items() if _is_unknown(one)
+        (name, one.said(now) or one.brief(now))
+        for name, one in found.items()
+        if one.sight is not Sight.WHOLE
     ]
-
-
-def _is_unknown(found: Knowledge) -> bool:
-    return found.sight is not Sight.WHOLE
 
 
 class BesideSource:

@@ -74,10 +74,8 @@ def write_list(
 ) -> None:
     """Write objects as json, yaml, name, markdown, wide or table; `table` holds the same as rows, for the formats that people read."""
     match form:
-        case "json":
-            out.write(json_text(list_of(objects)))
-        case "yaml":
-            out.write(yaml_text(list_of(objects)))
+        case "json" | "yaml":
+            write_object(out, list_of(objects), form)
         case "name":
             out.writelines(f"{shown(name_of(obj), out)}\n" for obj in objects)
         case "markdown":
