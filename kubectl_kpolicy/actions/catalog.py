@@ -197,7 +197,7 @@ GRANTS = (
     Action("grant-revoke", "Revoke", "End the grant now (your own is withdrawn or dropped): its exception goes with it.", ("ctrl+d",), Danger.DESTROYS,
            "kubectl kpolicy grant <ending> {name} -n {namespace} --<why> {reason}", (PATCH_GRANT,), ("grants",), needs_row=True, bulk=True, footer=3, fields=(REASON,), typed="target", unfit=_not_ended, named=_ending_title, work="grants.end"),
     Action("grant-report", "Report", "What the grant let through, from request to end.", ("R",), Danger.LOOKS,
-           "kubectl kpolicy grant report {name} -n {namespace}", (), ("grants",), needs_row=True, handler="details.grant_report"),
+           "kubectl kpolicy grant report {name} -n {namespace}", (), ("grants",), needs_row=True, handler="details.describe"),
     Action("timeline", "Timeline", "Show grants or clean-ups as lanes in time, with approvals, uses and runs as ticks, or hide them.", ("t",), Danger.LOOKS,
            _TUI, (), ("grants", "cleanup"), footer=5, handler="lists.timeline"),
     Action("grant-compare", "Compare", "Show two grants side by side: mark one, put the cursor on the other.", ("D",), Danger.LOOKS,

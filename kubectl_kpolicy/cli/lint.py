@@ -326,9 +326,7 @@ def _better(text: str, found: list[Mistake], find: Find) -> tuple[str, list[Mist
             continue
         for candidate in _edits(text, line.line, *line.fix):
             left = find(candidate)
-            if left is None:
-                continue
-            if len(left) < len(found) and {one.what for one in left} <= known:
+            if left is not None and len(left) < len(found) and {one.what for one in left} <= known:
                 return candidate, left
     return None
 

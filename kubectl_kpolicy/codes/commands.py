@@ -289,10 +289,8 @@ async def _standings(client: Client, namespace: str, now: datetime) -> list[Obje
 def _standing(lease: Object, now: datetime) -> Object:
     metadata = lease["metadata"]
     counts = throttles.counts_in(lease)
-    minute, month = (
-        counts.within_minute(throttles.WRONG, now),
-        counts.within_month(throttles.WRONG, now),
-    )
+    minute = counts.within_minute(throttles.WRONG, now)
+    month = counts.within_month(throttles.WRONG, now)
     state = "locked" if month >= throttles.MOST_WRONG_MONTHLY else "slowed" if minute >= throttles.MOST_WRONG else "open"  # fmt: skip
     return {
         "apiVersion": vocabulary.KPOLICY,

@@ -6,6 +6,7 @@ them can hang the console.
 
 from __future__ import annotations
 
+from operator import eq, ge, gt, le, lt, ne
 from typing import TYPE_CHECKING, Final
 
 from engine.errors import EngineError
@@ -24,15 +25,7 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
 
-_COMPARE: Final[dict[str, Callable[[float, float], bool]]] = {
-    ">": lambda one, other: one > other,
-    "<": lambda one, other: one < other,
-    ">=": lambda one, other: one >= other,
-    "<=": lambda one, other: one <= other,
-    "=": lambda one, other: one == other,
-    ":": lambda one, other: one == other,
-    "!=": lambda one, other: one != other,
-}
+_COMPARE: Final = {">": gt, "<": lt, ">=": ge, "<=": le, "=": eq, ":": eq, "!=": ne}
 _STRETCH: Final = 3
 """By how much a fuzzy match may be longer than what was asked for."""
 

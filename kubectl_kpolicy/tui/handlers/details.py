@@ -73,9 +73,8 @@ def _harmless(text: str) -> str:
 def show_hint(app: Stage) -> None:
     """Show what the policy's author says about mending it."""
     if app.row is not None:
-        app.push_screen(
-            TextWindow("How to mend it", _harmless(hint(app.row, app.here.source.world)))
-        )
+        said = _harmless(hint(app.row, app.here.source.world))
+        app.push_screen(TextWindow("How to mend it", said))
 
 
 async def explain(app: Stage) -> None:
@@ -266,11 +265,6 @@ def verify_audit(app: Stage) -> None:
     lines.append(extent(segments, len(findings)))
     lines.append("without a checkpoint kept elsewhere a cut tail cannot be seen: kubectl kpolicy audit verify --checkpoint SEQ:HASH")  # fmt: skip
     app.push_screen(TextWindow("Chain of records", _harmless("\n".join(lines))))
-
-
-def grant_report(app: Stage) -> None:
-    """Show what the grant let through, from request to end."""
-    describe(app)
 
 
 # The object behind a row as it is in the cluster: as YAML with what policies object to, below its owners and policies.

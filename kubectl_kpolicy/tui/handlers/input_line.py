@@ -241,10 +241,7 @@ def lock(app: Stage) -> None:
 
 def toggle_lock(app: Stage) -> None:
     """Lock changes, or unlock them for 15 minutes."""
-    if app.read_only:
-        unlock(app)
-    else:
-        lock(app)
+    (unlock if app.read_only else lock)(app)
 
 
 def back(app: Stage) -> None:
