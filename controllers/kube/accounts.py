@@ -139,9 +139,6 @@ class Accounts:
         self._own, self._others, self._namespace = own, dict(others), namespace
         self._minted = dict(minted or {})
 
-    def __repr__(self) -> str:
-        return f"<Accounts {', '.join(job.value for job in self._others) or 'one for all'}>"
-
     @classmethod
     def one(cls, client: Client, namespace: str = "kyverno") -> Accounts:
         """Let one client stand for all jobs."""

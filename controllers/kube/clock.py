@@ -65,9 +65,6 @@ class ServerClock(SystemClock):
         self.skew = 0.0
         self._jumped = asyncio.Event()
 
-    def __repr__(self) -> str:
-        return f"<ServerClock {self._ahead + max(self.skew, 0.0):+.1f} s>"
-
     def now(self) -> datetime:
         """Return the later of both instants, aware, in UTC."""
         ahead = self._ahead + max(self.skew, 0.0)

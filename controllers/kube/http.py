@@ -58,9 +58,6 @@ class HttpClient(Client):
         self._transport = Transport(access, self._clock, request_seconds)
         self.on_query: OnQuery = _nobody_counts
 
-    def __repr__(self) -> str:
-        return f"<HttpClient {self.access.server}>"
-
     async def __aenter__(self) -> Self:
         return self
 

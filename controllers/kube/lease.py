@@ -55,9 +55,6 @@ class Election:
         self._seen_at = 0.0
         self._leads = False
 
-    def __repr__(self) -> str:
-        return f"<Election {'/'.join(self._place)} held by {self.holder or 'nobody'}>"
-
     @property
     def is_leading(self) -> bool:
         """Tell whether we lead."""

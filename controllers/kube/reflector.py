@@ -98,9 +98,6 @@ class Reflector:
         self._rests = False
         self._behind_until = 0
 
-    def __repr__(self) -> str:
-        return f"<Reflector {self.kind} {self.problem or 'healthy'} {self.store!r}>"
-
     async def run(self) -> None:
         """Keep the store filled until cancelled; no error of the server ends it."""
         while True:
@@ -287,9 +284,6 @@ class Informers:
         self._clock = clock
         self._on_problem = on_problem
         self._shared: dict[tuple[Kind, Selection], _Shared] = {}
-
-    def __repr__(self) -> str:
-        return f"<Informers {len(self._shared)} kinds, {len(self.problems)} with problems>"
 
     @property
     def problems(self) -> dict[Kind, str]:

@@ -31,9 +31,6 @@ class Rush:
         self._level, self._level_at = 0.0, clock.monotonic()
         self._resting = 0
 
-    def __repr__(self) -> str:
-        return f"<Rush {self.rate:.0f} a second>"
-
     @property
     def rate(self) -> float:
         """About how many there are a second, of late."""

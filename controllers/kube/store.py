@@ -103,10 +103,6 @@ class Store:
         self.version = ""
         self.is_cut = False
 
-    def __repr__(self) -> str:
-        state = "synced" if self.is_synced else "not synced"
-        return f"<Store {len(self._objects)} objects at version {self.version or '-'}, {state}>"
-
     def __len__(self) -> int:
         return len(self._objects)
 

@@ -40,9 +40,6 @@ class WorkQueue(Generic[K]):
         self._tokens, self._filled_at = _BURST, self._clock.monotonic()
         self._changed = asyncio.Event()
 
-    def __repr__(self) -> str:
-        return f"<WorkQueue {len(self)} ready, {len(self._processing)} worked on, {self.delayed} delayed>"
-
     def __len__(self) -> int:
         return len(self._ready)
 
@@ -204,9 +201,6 @@ class Gathering(Generic[K]):
         self._hand_on = hand_on
         self._due: dict[K, float] = {}
         self._arrived = asyncio.Event()
-
-    def __repr__(self) -> str:
-        return f"<Gathering {len(self._due)} keys>"
 
     @property
     def keys(self) -> frozenset[K]:

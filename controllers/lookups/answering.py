@@ -103,9 +103,6 @@ class Lookups:
         self._also_close = also_close
         self._running: dict[tuple[str, evaluate.Lookup], asyncio.Task[evaluate.Answer]] = {}
 
-    def __repr__(self) -> str:
-        return f"<Lookups {len(self._running)} under way>"
-
     async def resolve(
         self, lookups: Collection[evaluate.Lookup], tenant: str = ""
     ) -> Mapping[evaluate.Lookup, evaluate.Answer]:

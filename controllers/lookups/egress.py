@@ -121,9 +121,6 @@ class Gate:
         self._resolve = resolve or _system_resolve
         self._session: aiohttp.ClientSession | None = None
 
-    def __repr__(self) -> str:
-        return f"<Gate {'open' if self._session else 'unused'}>"
-
     async def close(self) -> None:
         """Close all connections."""
         if self._session is not None:

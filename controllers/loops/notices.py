@@ -49,9 +49,6 @@ class Notices:
         self._tries: dict[str, int] = {}
         self.queue: WorkQueue[str] = WorkQueue(clock=context.clock, least=1.0, most=300.0)
 
-    def __repr__(self) -> str:
-        return f"<Notices, {len(self._waiting)} waiting>"
-
     async def run(self) -> None:
         """Send until cancelled."""
         await self.queue.run(self._send, on_error=_failed)

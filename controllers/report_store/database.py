@@ -74,9 +74,6 @@ class Sqlite:
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def __repr__(self) -> str:
-        return f"<Sqlite {self._path}>"
-
     def prepare(self) -> None:
         """See `Database.prepare`."""
         try:

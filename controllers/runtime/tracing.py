@@ -124,9 +124,6 @@ class Tracer:
         self._waiting: list[Span] = []
         self._is_failing = False
 
-    def __repr__(self) -> str:
-        return f"<Tracer {self._url}, {len(self._waiting)} spans wait>"
-
     @contextmanager
     def review(self, webhook: str, parent: str = "") -> Iterator[None]:
         """Have the block be the trace of a review, in that of whoever calls unless they do not record it."""

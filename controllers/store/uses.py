@@ -76,9 +76,6 @@ class Uses:
     def __init__(self, client: Client, namespace: str, key: bytes) -> None:
         self._client, self._namespace, self._key = client, namespace, key
 
-    def __repr__(self) -> str:
-        return f"<Uses in {self._namespace}>"
-
     async def records(self, user: str, policy: str) -> dict[str, Record]:
         """Return the uses of a user's codes for a policy (by key) that are on record, by name; raises KubeError."""
         selector = ",".join(f"{key}={value}" for key, value in labels_of(user, policy).items())

@@ -273,9 +273,6 @@ class AuditRecorder:
         self._client, self._clock, self._namespace = client, clock, namespace
         self._key, self._jobs_of = note_key(key), jobs_of
 
-    def __repr__(self) -> str:
-        return f"<AuditRecorder in {self._namespace}>"
-
     async def review(self, _rest: str, body: bytes, budget: float) -> bytes:
         """Let a request through, once it is written down where it has to be."""
         request = envelope.read_request(body)
@@ -342,9 +339,6 @@ class ReuseRecorder:
     def __init__(self, client: Client, clock: Clock, namespace: str, key: bytes) -> None:
         self._client, self._clock, self._namespace = client, clock, namespace
         self._key = note_key(key)
-
-    def __repr__(self) -> str:
-        return f"<ReuseRecorder in {self._namespace}>"
 
     async def note(self, user: str, target: Object, uses: Iterable[str]) -> None:
         """Note that somebody brought codes for an object, by the names of their uses if there were any; raises KubeError."""

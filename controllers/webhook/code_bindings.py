@@ -107,9 +107,6 @@ class CodeBindings:
         self._snapshot: Snapshot | None = None
         self._known: dict[tuple[str, frozenset[str]], _OfPolicy] = {}
 
-    def __repr__(self) -> str:
-        return f"<CodeBindings for {len(self._known)} sets of rules>"
-
     async def of(
         self,
         review: Review,

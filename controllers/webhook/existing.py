@@ -54,9 +54,6 @@ class ExistingViolations:
     def __init__(self, client: Client, clock: Clock) -> None:
         self._policies = GrantPolicies(client, clock)
 
-    def __repr__(self) -> str:
-        return "<ExistingViolations>"
-
     async def judge(
         self,
         route: WebhookRoute,

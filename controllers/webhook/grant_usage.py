@@ -100,9 +100,6 @@ class GrantUsage:
         self._counted = asyncio.Event()
         self._counted_changes: dict[tuple[str, ...], None] = {}
 
-    def __repr__(self) -> str:
-        return "<GrantUsage>"
-
     async def run(self) -> None:
         """Write counts until cancelled."""
         while True:

@@ -69,9 +69,6 @@ class PathController:
         self._seen: Any = None
         self.shared = Shared()
 
-    def __repr__(self) -> str:
-        return f"<PathController in {self._namespace}>"
-
     def outage(self) -> None:
         """Have the paths changed soon, because a caller may have printed one."""
         self._wanted.set()

@@ -52,9 +52,6 @@ class Pace:
         self._next_at = 0.0
         self._under_way = 0
 
-    def __repr__(self) -> str:
-        return f"<Pace {self.rush!r}, {self._under_way} at work>"
-
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
         """Wait until a piece of work may begin, which is the body of the block."""

@@ -63,9 +63,6 @@ class ScanMemory:
         self._written: str | None = None
         self.is_first = False
 
-    def __repr__(self) -> str:
-        return f"<ScanMemory {len(self._judged)} kinds>"
-
     async def recall(self) -> None:
         """Read what the last leader judged; raises KubeError. Nothing is known where its reports are not there any more."""
         context = self._context

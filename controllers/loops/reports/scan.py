@@ -107,9 +107,6 @@ class BackgroundScan:
         self._seen: dict[str, _Seen] = {}
         self.judged = 0
 
-    def __repr__(self) -> str:
-        return f"<BackgroundScan {len(self._stores)} kinds, {len(self._seen)} objects judged>"
-
     async def run(self) -> None:
         """Work until cancelled."""
         await self._natives.wait_known()
