@@ -7,7 +7,7 @@ arise, so that no caller has to know which library speaks; foreign text is cappe
 # ruff: noqa: N818 - named after what the API server says, as people know it
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from engine.errors import EngineError
 
@@ -22,8 +22,10 @@ class KubeError(EngineError):
     """An API server refused or could not be asked.
 
     `status` is the HTTP status (0: there was none), `reason` the server's machine-readable word, `details` those of its
-    Status object, `retry_after` the seconds it asked us to wait.
+    Status object, `retry_after` the seconds it asked us to wait. Who says neither status nor reason means the `usual` ones.
     """
+
+    usual: ClassVar[tuple[int, str]] = (0, "")
 
     def __init__(
         self,
@@ -36,8 +38,7 @@ class KubeError(EngineError):
         retry_after: float | None = None,
     ) -> None:
         super().__init__(message, help=help)
-        self.status = status
-        self.reason = reason
+        self.status, self.reason = (status, reason) if status else self.usual
         self.details: Mapping[str, Any] = details or {}
         self.retry_after = retry_after
 
@@ -57,9 +58,13 @@ class Unauthorized(KubeError):
 class Forbidden(KubeError):
     """We may not do this (403)."""
 
+    usual = (403, "Forbidden")
+
 
 class NotFound(KubeError):
     """The object or the kind does not exist (404)."""
+
+    usual = (404, "NotFound")
 
 
 class NotServed(NotFound):
@@ -71,17 +76,25 @@ class NotServed(NotFound):
 class Conflict(KubeError):
     """Somebody changed the object meanwhile, or a precondition does not hold (409)."""
 
+    usual = (409, "Conflict")
+
 
 class AlreadyExists(KubeError):
     """An object of that name is there already (409)."""
+
+    usual = (409, "AlreadyExists")
 
 
 class Gone(KubeError):
     """The resource version or the continue token is too old (410): list again."""
 
+    usual = (410, "Expired")
+
 
 class Invalid(KubeError):
     """The server refuses the object as it is written (400, 422), or a webhook denied it."""
+
+    usual = (400, "BadRequest")
 
 
 class TooManyRequests(KubeError):

@@ -78,7 +78,7 @@ def object_reference(obj: Mapping[str, Any]) -> dict[str, str]:
 def segment(text: str) -> str:
     """Return a name as one path segment; raises Invalid for what the API server takes for a way elsewhere."""
     if text in ("", ".", "..") or "/" in text or "%" in text:
-        raise Invalid(f"`{text}` is not a name", status=400)
+        raise Invalid(f"`{text}` is not a name")
     return quote(text, safe=":@!$&'()*+,;=~")
 
 

@@ -50,7 +50,7 @@ def segments(text: str) -> list[str]:
 
 def _refused(text: str) -> Invalid:
     shown = "".join(char if char.isprintable() else "?" for char in text[:200])
-    return Invalid(f"`{shown}` is not a path of the API server", status=400)
+    return Invalid(f"`{shown}` is not a path of the API server")
 
 
 # Label and field selectors as the API takes them: texts in queries.
@@ -70,14 +70,14 @@ def text_of(selector: Json) -> str:
     if not selector:
         return ""
     if not isinstance(selector, dict):
-        raise Invalid("a label selector must be a map", status=400)
+        raise Invalid("a label selector must be a map")
     pairs = selector.get("matchLabels") or {}
     parts = [f"{key}={value}" for key, value in sorted(pairs.items())]
     for one in selector.get("matchExpressions") or ():
         operator = _OPERATORS.get(str(one.get("operator")))
         key, values = str(one.get("key") or ""), one.get("values") or ()
         if operator is None or not key:
-            raise Invalid("a label selector holds an unknown operator", status=400)
+            raise Invalid("a label selector holds an unknown operator")
         if operator in ("in", "notin"):
             parts.append(f"{key} {operator} ({','.join(str(value) for value in values)})")
         else:
@@ -153,7 +153,7 @@ def _requirement(part: str) -> Requirement:
         return Requirement(found["key"], found["op"] != "!=", frozenset({found["value"]}))
     if found := _PRESENCE.fullmatch(part):
         return Requirement(found["key"], not found["absent"])
-    raise Invalid(f"unable to parse requirement: `{part[:100]}`", status=400)
+    raise Invalid(f"unable to parse requirement: `{part[:100]}`")
 
 
 def field_tests(text: str) -> tuple[FieldTest, ...]:
@@ -164,5 +164,5 @@ def field_tests(text: str) -> tuple[FieldTest, ...]:
 def _field_test(part: str) -> FieldTest:
     found = re.fullmatch(r"([^\s=!]+)\s*(==|!=|=)\s*(.*)", part)
     if found is None:
-        raise Invalid(f"invalid field selector: `{part[:100]}`", status=400)
+        raise Invalid(f"invalid field selector: `{part[:100]}`")
     return FieldTest(found[1], found[3], found[2] != "!=")

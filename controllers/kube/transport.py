@@ -229,7 +229,7 @@ def _encoded(body: Json) -> bytes:
     try:
         return orjson.dumps(body)
     except orjson.JSONEncodeError as error:
-        raise Invalid("the object cannot be written as JSON", status=400) from error
+        raise Invalid("the object cannot be written as JSON") from error
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -271,7 +271,7 @@ def use_up(response: aiohttp.ClientResponse) -> None:
 def unreachable(server: str, error: BaseException) -> KubeError:
     """Translate what the HTTP library raised when there was no usable answer."""
     if isinstance(error, ValueError) and not isinstance(error, aiohttp.ClientError | OSError):
-        return Invalid("the request cannot be put into a valid HTTP message", status=400)
+        return Invalid("the request cannot be put into a valid HTTP message")
     if isinstance(error, TimeoutError):
         return Unreachable(f"`{server}` did not answer in time")
     if isinstance(error, aiohttp.ClientConnectorCertificateError | ssl.SSLCertVerificationError):

@@ -95,7 +95,7 @@ class LoopContext:
             await discovery.refresh()
         found = discovery.find(api_version, kind)
         if found is None:
-            raise NotFound(f"the server has no kind `{kind}` in `{api_version}`", status=404)
+            raise NotFound(f"the server has no kind `{kind}` in `{api_version}`")
         return found
 
     async def kind_of_object(self, obj: Mapping[str, Any]) -> Kind:

@@ -138,7 +138,7 @@ class Api:
     async def _write(self, call: Call, target: _Target) -> Answer:
         is_tried_only = bool(call.query.get("dryRun"))
         if call.query.get("dryRun") not in (None, "", "All"):
-            raise Invalid("dryRun: Unsupported value", status=400, reason="BadRequest")
+            raise Invalid("dryRun: Unsupported value")
         served, namespace, name = target.served, target.namespace, target.name
         if target.verb == "delete":
             apply = deleting(name, _preconditions(call.body))
@@ -221,9 +221,7 @@ def _not_allowed() -> KubeError:
 
 
 def _nothing() -> NotFound:
-    return NotFound(
-        "the server could not find the requested resource", status=404, reason="NotFound"
-    )
+    return NotFound("the server could not find the requested resource")
 
 
 def _space(target: _Target) -> str | None:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from controllers.kube import AlreadyExists, Conflict, Invalid, NotFound
+from controllers.kube import AlreadyExists, Conflict, Invalid, KubeError, NotFound
 from engine.lang import rfc3339
 from engine.model import Status
 
-from .queries import MOST_LISTED, refused
+from .queries import MOST_LISTED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,29 +44,25 @@ _RESULTS: Final = frozenset(map(str, Status))
 
 
 def read_body(body: bytes) -> Object:
-    """Return the object in a request, of which nothing is known yet; raises Invalid for what is none."""
+    """Return the object in a request, of which nothing is known yet; raises KubeError for what is none."""
     if len(body) > LARGEST:
-        raise Invalid(
-            f"a request may have {LARGEST} bytes", status=413, reason="RequestEntityTooLarge"
-        )
+        raise too_large(f"a request may have {LARGEST} bytes")
     try:
         given = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        raise refused(f"the body is not JSON: {error}") from error
+        raise Invalid(f"the body is not JSON: {error}") from error
     if not isinstance(given, dict):
-        raise refused("the body is no object")
+        raise Invalid("the body is no object")
     return given
 
 
 def listed(given: Object) -> list[Any]:
-    """Return the items of a list of reports that are written at once; raises Invalid for what is none."""
+    """Return the items of a list of reports that are written at once; raises KubeError for what is none."""
     items = given.get("items")
     if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
-        raise refused("items is not a list of objects")
+        raise Invalid("items is not a list of objects")
     if len(items) > MOST_LISTED:
-        raise Invalid(
-            f"a list may have {MOST_LISTED} reports", status=413, reason="RequestEntityTooLarge"
-        )
+        raise too_large(f"a list may have {MOST_LISTED} reports")
     return items
 
 
@@ -81,7 +77,7 @@ def namespace_of(item: Mapping[str, Any]) -> str:
     metadata = item.get("metadata")
     namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
     if not isinstance(namespace, str) or not _LABEL.fullmatch(namespace):
-        raise refused("a report of the list names no namespace")
+        raise Invalid("a report of the list names no namespace")
     return namespace
 
 
@@ -89,17 +85,17 @@ def checked(given: Object, served: Served, namespace: str, name: str = "") -> Ob
     """Return a report as it is to be kept; raises Invalid for what is none, or is another's."""
     for key, wanted in (("apiVersion", served.kind.api_version), ("kind", served.kind.kind)):
         if given.get(key, wanted) != wanted:
-            raise refused(f"the {key} in the body is not `{wanted}`")
+            raise Invalid(f"the {key} in the body is not `{wanted}`")
     metadata = given.get("metadata")
     if not isinstance(metadata, dict):
-        raise refused("the body has no metadata")
+        raise Invalid("the body has no metadata")
     if metadata.get("namespace", namespace) not in (namespace, None):
-        raise refused(
+        raise Invalid(
             "the namespace of the provided object does not match the namespace sent on the request"
         )
     named = metadata.get("name") or name or _generated(metadata.get("generateName"))
     if name and named != name:
-        raise refused(
+        raise Invalid(
             f"the name of the object (`{named}`) does not match the name on the URL (`{name}`)"
         )
     report = {key: given[key] for key in _FIELDS if given.get(key) is not None}
@@ -110,7 +106,7 @@ def checked(given: Object, served: Served, namespace: str, name: str = "") -> Ob
 
 def _generated(prefix: Any) -> str:
     if not prefix:
-        raise _invalid("metadata.name: Required value: name or generateName is required")
+        raise invalid("metadata.name: Required value: name or generateName is required")
     return f"{prefix}{''.join(secrets.choice(_ALPHABET) for _ in range(5))}"
 
 
@@ -127,21 +123,21 @@ def _check(report: Object, served: Served) -> None:
     metadata, what = report["metadata"], served.kind.kind
     name = metadata["name"]
     if len(name) > _LONGEST_NAME or not _NAME.fullmatch(name):
-        raise _invalid(
+        raise invalid(
             f'{what} "{name}" is invalid: metadata.name: Invalid value: a lowercase RFC 1123 subdomain is needed'
         )
     for field in ("labels", "annotations"):
         texts = metadata.get(field) or {}
         if not isinstance(texts, dict) or not all(isinstance(one, str) for one in texts.values()):
-            raise refused(f"metadata.{field} is not a map of texts")
+            raise Invalid(f"metadata.{field} is not a map of texts")
     if not isinstance(report.get("scope") or {}, dict):
-        raise refused("scope is no reference to an object")
+        raise Invalid("scope is no reference to an object")
     rows = report.get("results") or []
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-        raise refused("results is not a list of results")
+        raise Invalid("results is not a list of results")
     for number, row in enumerate(rows):
         if row.get("result") is not None and row["result"] not in _RESULTS:
-            raise _invalid(
+            raise invalid(
                 f'{what} "{name}" is invalid: results[{number}].result: Unsupported value'
             )
 
@@ -149,17 +145,12 @@ def _check(report: Object, served: Served) -> None:
 def creating(report: Object, now: datetime) -> Callable[[Object | None], Object | None]:
     """Return what creates a report: raises AlreadyExists, and Invalid for one that names a version."""
     if report["metadata"].get("resourceVersion"):
-        raise refused("resourceVersion should not be set on objects to be created")
+        raise Invalid("resourceVersion should not be set on objects to be created")
 
     def apply(there: Object | None) -> Object:
         if there is not None:
             name = report["metadata"]["name"]
-            raise AlreadyExists(
-                f'report "{name}" already exists',
-                status=409,
-                reason="AlreadyExists",
-                details={"name": name},
-            )
+            raise AlreadyExists(f'report "{name}" already exists', details={"name": name})
         made = {"uid": str(uuid.uuid4()), "creationTimestamp": rfc3339.write(now), "generation": 1}
         return {**report, "metadata": {**report["metadata"], **made}}
 
@@ -203,19 +194,21 @@ def deleting(
 
 def missing(name: str) -> NotFound:
     """Return the refusal of a report that is not there."""
-    return NotFound(
-        f'report "{name}" not found', status=404, reason="NotFound", details={"name": name}
-    )
+    return NotFound(f'report "{name}" not found', details={"name": name})
 
 
 def _changed(name: str) -> Conflict:
     return Conflict(
         f'Operation cannot be fulfilled on report "{name}": the object has been modified; please apply your changes to the latest version and try again',
-        status=409,
-        reason="Conflict",
         details={"name": name},
     )
 
 
-def _invalid(text: str) -> Invalid:
+def too_large(text: str) -> KubeError:
+    """Return the refusal of a body that is larger than what is taken."""
+    return KubeError(text, status=413, reason="RequestEntityTooLarge")
+
+
+def invalid(text: str) -> Invalid:
+    """Return the refusal of what is written well and says what may not be."""
     return Invalid(text, status=422, reason="Invalid")

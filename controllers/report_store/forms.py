@@ -96,15 +96,7 @@ class Rendering:
     def bookmark(self, metadata: Object) -> bytes:
         """Return what tells how far a watch is: an object of which only the version means something."""
         if self._form.is_table:
-            return orjson.dumps(
-                {
-                    "kind": "Table",
-                    "apiVersion": f"{META}/v1",
-                    "metadata": metadata,
-                    "columnDefinitions": None,
-                    "rows": [],
-                }
-            )
+            return self._table([], metadata, has_columns=False)
         return self.one(orjson.dumps({"metadata": metadata}))
 
     def _partial(self, body: bytes) -> bytes:

@@ -10,7 +10,7 @@ from aiohttp import web
 from controllers.kube import KubeError
 
 from .api import Answer, Api, Call, refusal
-from .changing import LARGEST
+from .changing import LARGEST, too_large
 
 if TYPE_CHECKING:
     import ssl
@@ -90,7 +90,7 @@ async def _body(request: web.BaseRequest) -> bytes:
     async for part in request.content.iter_any():
         size += len(part)
         if size > _LARGEST_BODY:
-            raise KubeError("the body is too large", status=413, reason="RequestEntityTooLarge")
+            raise too_large("the body is too large")
         parts.append(part)
     return b"".join(parts)
 

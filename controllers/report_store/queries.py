@@ -33,24 +33,24 @@ def page_asked(query: Mapping[str, str], space: str | None) -> Asked:
     given, match = number(query, "resourceVersion"), query.get("resourceVersionMatch", "")
     if order := query.get("sortBy", ""):
         if order != SEVERITY or not limit or match == "Exact" or query.get("continue"):
-            raise refused(
+            raise Invalid(
                 f"sortBy takes `{SEVERITY}`, with a limit, and neither continues nor has an exact version"
             )
         return Asked(space, selector, least=given, limit=limit, is_worst_first=True)
     if only := query.get("only", ""):
         if match == "Exact" or query.get("continue"):
-            raise refused("only neither continues nor has an exact version")
+            raise Invalid("only neither continues nor has an exact version")
         return Asked(space, selector, least=given, only=_places(only))
     if text := query.get("continue", ""):
         if given or match:
-            raise refused("specifying resource version is not allowed when using continue")
+            raise Invalid("specifying resource version is not allowed when using continue")
         version, after = _read_token(text)
         return Asked(space, selector, version, after=after, limit=limit)
     if match and (match not in ("Exact", "NotOlderThan") or not query.get("resourceVersion")):
-        raise refused("resourceVersionMatch is forbidden unless resourceVersion is provided")
+        raise Invalid("resourceVersionMatch is forbidden unless resourceVersion is provided")
     if match == "Exact":
         if not given:
-            raise refused('resourceVersionMatch "Exact" is forbidden for resourceVersion "0"')
+            raise Invalid('resourceVersionMatch "Exact" is forbidden for resourceVersion "0"')
         return Asked(space, selector, given, limit=limit)
     return Asked(space, selector, least=given, limit=limit)
 
@@ -59,7 +59,7 @@ def _places(text: str) -> tuple[Place, ...]:
     """Return places that stand as `NAMESPACE/NAME`, or as `NAME` of the cluster's; raises Invalid for too many."""
     places = [one.rpartition("/") for one in text.split(",")]
     if len(places) > MOST_LISTED:
-        raise refused(f"only may name {MOST_LISTED} reports")
+        raise Invalid(f"only may name {MOST_LISTED} reports")
     return tuple((namespace, name) for namespace, _, name in places)
 
 
@@ -67,7 +67,7 @@ def number(query: Mapping[str, str], name: str) -> int:
     """Return a number of a query, 0 where it is missing; raises Invalid."""
     text = query.get(name) or "0"
     if not (text.isascii() and text.isdigit()) or len(text) > _MOST_DIGITS:
-        raise refused(f"{name}: Invalid value: `{text[:40]}`")
+        raise Invalid(f"{name}: Invalid value: `{text[:40]}`")
     return int(text)
 
 
@@ -85,12 +85,7 @@ def _read_token(text: str) -> tuple[int, Place]:
     try:
         version, namespace, name = orjson.loads(base64.urlsafe_b64decode(text))
     except (ValueError, TypeError) as error:
-        raise refused("continue key is not valid") from error
+        raise Invalid("continue key is not valid") from error
     if not (isinstance(version, int) and isinstance(namespace, str) and isinstance(name, str)):
-        raise refused("continue key is not valid")
+        raise Invalid("continue key is not valid")
     return version, (namespace, name)
-
-
-def refused(text: str) -> Invalid:
-    """Return the refusal of a request that is not written as one."""
-    return Invalid(text, status=400, reason="BadRequest")

@@ -109,9 +109,7 @@ def _count(session: Session, asked: Asked) -> int:
 def expired(version: int, forgotten: int) -> Gone:
     """Return the refusal of a version that is not known any more."""
     return Gone(
-        f"The resourceVersion for the provided list or watch is too old: {version} (known since {forgotten})",
-        status=410,
-        reason="Expired",
+        f"The resourceVersion for the provided list or watch is too old: {version} (known since {forgotten})"
     )
 
 

@@ -109,7 +109,5 @@ def _refused(requester: Requester, action: Action, why: str = "") -> KubeError:
     text = f'{kind}{named} is forbidden: User "{requester.user}" cannot {action.verb} resource "{kind.plural}" in API group "{kind.group}"{place}'
     return Forbidden(
         f"{text}: {why}" if why else text,
-        status=403,
-        reason="Forbidden",
         details={"name": action.name, "group": kind.group, "kind": kind.plural},
     )

@@ -108,9 +108,7 @@ def selector_of(query: Mapping[str, str]) -> Selector:
     tests = field_tests(query.get("fieldSelector", ""))
     for test in tests:
         if test.path not in _OF_REPORT and test.path not in _OF_RESULT:
-            raise Invalid(
-                f"field label not supported: {test.path}", status=400, reason="BadRequest"
-            )
+            raise Invalid(f"field label not supported: {test.path}")
     return Selector(
         label_requirements(query.get("labelSelector", "")),
         tuple(one for one in tests if one.path in _OF_REPORT),

@@ -78,7 +78,7 @@ class Storage:
         sql = "SELECT body FROM reports WHERE namespace = ? AND name = ?"
         found = await self._read(lambda session: session.rows(sql, place))
         if not found:
-            raise NotFound("there is no such report", status=404, reason="NotFound")
+            raise NotFound("there is no such report")
         return bytes(found[0][0])
 
     async def page(self, asked: Asked) -> Page:

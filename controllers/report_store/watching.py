@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from controllers.kube import Clock, Invalid, KubeError
+from controllers.kube import Clock, KubeError
 
+from .changing import invalid
 from .forms import Rendering, status_of
 from .queries import is_set, number
 from .reading import Asked, expired
@@ -48,11 +49,7 @@ def watched_from(query: Mapping[str, str]) -> Beginning:
     version, seconds = number(query, "resourceVersion"), number(query, "timeoutSeconds")
     is_told = "sendInitialEvents" in query
     if is_told and query.get("resourceVersionMatch") != "NotOlderThan":
-        raise Invalid(
-            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-            status=422,
-            reason="Invalid",
-        )
+        raise invalid("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
     sends = is_set(query, "sendInitialEvents") if is_told else not version
     at_random = random.uniform(0.5, 1.0) * LONGEST_SECONDS  # noqa: S311 - spreads load
     return Beginning(

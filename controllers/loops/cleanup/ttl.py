@@ -165,7 +165,7 @@ class TtlLoop:
             return
         if says_failure:
             announce(self._context, [cleaned_up(object_reference(obj), obj, _NO_RIGHT)])
-        raise Forbidden(_NO_RIGHT, status=403)
+        raise Forbidden(_NO_RIGHT)
 
 
 def _target(kind: Kind, obj: Object) -> Target:

@@ -185,7 +185,7 @@ def _check_reach(within: str, kind: Kind, *states: Object) -> None:
     """Refuse what is out of a policy's reach (row A-25), whatever its variables come to."""
     target = target_of(*states, is_namespaced=kind.namespaced)
     if reason := out_of_reach(Effect.GENERATE, target, within):
-        raise Forbidden(reason, status=403)
+        raise Forbidden(reason)
 
 
 def _check_place(rule: CompiledRule, wanted: Object) -> None:
@@ -195,9 +195,7 @@ def _check_place(rule: CompiledRule, wanted: Object) -> None:
         raise EvaluationError("a generated object needs a name")
     namespace = rule.policy.namespace
     if namespace and metadata.get("namespace") != namespace:
-        raise Forbidden(
-            f"policy `{rule.policy.key}` may only generate in namespace `{namespace}`", status=403
-        )
+        raise Forbidden(f"policy `{rule.policy.key}` may only generate in namespace `{namespace}`")
 
 
 def _without_namespace(obj: Object) -> Object:

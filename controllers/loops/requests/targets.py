@@ -49,7 +49,7 @@ class Mutator:
                 if not is_of_cel(rule.policy):
                     raise_first(results)
                 return results
-        raise Conflict("the targets keep changing while they are mutated", status=409)
+        raise Conflict("the targets keep changing while they are mutated")
 
     async def _results(
         self, rule: CompiledRule, review: Review, seed: str, now: datetime | None
