@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from engine import vocabulary
 from engine.errors import EngineError
 
-from .kube import Client, Clock, KubeError, NotFound, connect, load_access
+from .kube import Client, Clock, KubeError, NotFound, connect, find, load_access
 from .kube.clock import SystemClock
 from .kube.kinds import CRDS, PODS, Kind
 from .manifests.bundle import blocking, kinds, marked, webhooks
@@ -83,8 +83,7 @@ async def leave(client: Client, clock: Clock, namespace: str, *, with_kinds: boo
         names = {one["metadata"]["name"] for one, _, _ in found}
 
         async def gone() -> bool:
-            left = [name for name in names if not await _is_gone(client, CRDS, name)]
-            return not left
+            return not any([await find(client, CRDS, name) for name in names])
 
         await _until(clock, gone, "kinds are still there")
 
@@ -112,14 +111,6 @@ async def _delete(client: Client, kind: Kind, name: str, namespace: str) -> None
     print(f"{kind.kind} {name}: deleted")
 
 
-async def _is_gone(client: Client, kind: Kind, name: str) -> bool:
-    try:
-        await client.get(kind, name)
-    except NotFound:
-        return True
-    return False
-
-
 async def _until(clock: Clock, holds: Callable[[], Awaitable[bool]], problem: str) -> None:
     """Wait until something holds; raises KubeError with the problem when that takes too long."""
     end = clock.monotonic() + PATIENCE
@@ -138,9 +129,8 @@ async def bring_kinds(client: Client) -> None:
     for definition in definitions():
         wanted = marked(definition)
         name = wanted["metadata"]["name"]
-        try:
-            there = await client.get(CRDS, name)
-        except NotFound:
+        there = await find(client, CRDS, name)
+        if there is None:
             await client.create(CRDS, wanted)
             print(f"CustomResourceDefinition {name}: created")
             continue

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .access import Access, load_access
-from .client import APPLY, JSON_PATCH, Client
+from .client import APPLY, JSON_PATCH, Client, find, retried
 from .clock import Clock, SystemClock
 from .discovery import Discovery
 from .errors import (
@@ -57,7 +57,9 @@ __all__ = [
     "Unauthorized",
     "Unreachable",
     "connect",
+    "find",
     "load_access",
+    "retried",
 ]
 
 

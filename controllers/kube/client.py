@@ -6,15 +6,20 @@ ones; tests have one of memory, so that nobody patches anything.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from .errors import KubeError, NotFound
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 
     from engine.model import Json, Object
 
     from .kinds import Kind
+
+T = TypeVar("T")
 
 PAGE = 500
 """Objects asked for at once: what kubectl asks for, and what a server can cut without strain."""
@@ -169,3 +174,18 @@ class Client(Protocol):
 
     async def close(self) -> None:
         """Release connections; the client cannot be used afterwards."""
+
+
+async def find(client: Client, kind: Kind, name: str, namespace: str = "") -> Object | None:
+    """Return one object, None where there is none; raises KubeError."""
+    with suppress(NotFound):
+        return await client.get(kind, name, namespace)
+    return None
+
+
+async def retried(tries: int, work: Callable[[], Awaitable[T]], *errors: type[KubeError]) -> T:
+    """Return what work gives that is done again after one of these errors; raises what the last try raises."""
+    for _ in range(tries - 1):
+        with suppress(*errors):
+            return await work()
+    return await work()

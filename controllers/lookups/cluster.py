@@ -13,9 +13,9 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from controllers.kube.client import PAGE, Client
+from controllers.kube.client import PAGE, Client, find
 from controllers.kube.clock import Clock, SystemClock
-from controllers.kube.errors import Forbidden, NotFound
+from controllers.kube.errors import Forbidden
 from controllers.kube.kinds import CONFIG_MAPS, GLOBAL_CONTEXT_ENTRIES, Kind
 from controllers.kube.paths import checked_path, segments, text_of
 from controllers.kube.reflector import Selection
@@ -75,10 +75,7 @@ class ClusterSource:
     async def object(self, lookup: ObjectLookup) -> Object | None:
         """Return an object, None where there is none; raises KubeError, and OutsideError for a kind that is not known."""
         kind = (await self._kinds(lookup))[0]
-        try:
-            return await self._client.get(kind, lookup.name, lookup.namespace)
-        except NotFound:
-            return None
+        return await find(self._client, kind, lookup.name, lookup.namespace)
 
     async def objects(self, lookup: ListLookup) -> list[Object]:
         """Return the objects that fit; raises KubeError, OutsideError."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from controllers.kube.client import find
 from controllers.kube.errors import KubeError, NotFound
 from controllers.kube.kinds import CLUSTER_POLICIES, POLICIES
 from engine.autogen import expand
@@ -66,11 +67,8 @@ async def _policy(client: Client, discovery: Discovery, policy: str) -> Object |
 async def found(client: Client, kind: Kind, key: str) -> Object | None:
     """Return the object of a kind with a name, or `namespace/name`; None where there is none. Raises KubeError."""
     namespace, _, name = key.rpartition("/")
-    try:
-        obj = await client.get(kind, name, namespace)
-    except NotFound:
-        return None
-    return kind.typed(obj)
+    obj = await find(client, kind, name, namespace)
+    return None if obj is None else kind.typed(obj)
 
 
 async def missing_object(

@@ -9,7 +9,7 @@ import logging
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import NotFound
+from controllers.kube import find
 from controllers.kube.kinds import AUDIT_NOTES, CODE_USES, GRANTS
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import WorkQueue
@@ -121,13 +121,9 @@ class NoteLoop:
         The use keeps of whom it was told, so that what the trail holds of one code ends, however often it is brought.
         """
         client, name = self._context.client, str((note["spec"].get("object") or {}).get("name"))
-        try:
-            use = await client.get(CODE_USES, name, self._context.namespace)
-        except NotFound:
-            await self._context.drop(AUDIT_NOTES, note)
-            return
-        told = audit.to_tell_next(use, str(note["spec"].get("actor")))
-        if told is not None:
+        use = await find(client, CODE_USES, name, self._context.namespace)
+        actor = str(note["spec"].get("actor"))
+        if use is not None and (told := audit.to_tell_next(use, actor)) is not None:
             await self._trail.record(audit.entry_of(note, "refused"))
             version = {"resourceVersion": use["metadata"].get("resourceVersion")}
             status = {"metadata": version, "status": {audit.BROUGHT_BY: told}}

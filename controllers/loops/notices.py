@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from controllers.kube import NotFound
+from controllers.kube import find
 from controllers.kube.kinds import SECRETS
 from controllers.kube.workqueue import WorkQueue
 from controllers.store.events import Note
@@ -88,11 +88,9 @@ class Notices:
         self._tries.pop(key, None)
 
     async def _target(self) -> Target | None:
-        try:
-            secret = await self._context.client.get(SECRETS, SECRET_NAME, self._context.namespace)
-        except NotFound:
-            return None
-        return target_in(secret)
+        context = self._context
+        secret = await find(context.client, SECRETS, SECRET_NAME, context.namespace)
+        return None if secret is None else target_in(secret)
 
 
 class Target:

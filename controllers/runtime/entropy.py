@@ -13,7 +13,7 @@ import hmac
 import secrets
 from typing import TYPE_CHECKING
 
-from controllers.kube import AlreadyExists, Client, KubeError, NotFound
+from controllers.kube import AlreadyExists, Client, KubeError, find
 from controllers.kube.kinds import SECRETS
 from controllers.manifests.written import REVIEW_KEY
 from engine import vocabulary
@@ -37,11 +37,8 @@ def fixed_key(text: str) -> bytes:
 
 async def shared_key(client: Client, namespace: str) -> bytes:
     """Return the key in the Secret `kpolicy-review-key`, which whoever comes first creates; raises KubeError."""
-    try:
-        found = await client.get(SECRETS, REVIEW_KEY, namespace)
-    except NotFound:
-        found = await _create(client, namespace)
-    return _key_in(found)
+    found = await find(client, SECRETS, REVIEW_KEY, namespace)
+    return _key_in(found or await _create(client, namespace))
 
 
 async def _create(client: Client, namespace: str) -> Object:

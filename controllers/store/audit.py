@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from controllers.kube import AlreadyExists, Client, Conflict, NotFound
+from controllers.kube import AlreadyExists, Client, Conflict, find
 from controllers.kube.kinds import AUDIT_NOTES, AUDIT_SEGMENTS
 from engine.audit import MAX_BYTES, Checkpoint, append, seal
 from engine.digest import word_of
@@ -133,11 +133,9 @@ class AuditTrail:
         seen, segment = self.witness, self._segment
         if seen is None or segment is None:
             return False
-        try:
-            found = await self._client.get(AUDIT_SEGMENTS, segment["metadata"]["name"], self._namespace)  # fmt: skip
-        except NotFound:
-            return False
-        return records_of([found]).get(seen.seq) == seen.hash
+        name = segment["metadata"]["name"]
+        found = await find(self._client, AUDIT_SEGMENTS, name, self._namespace)
+        return found is not None and records_of([found]).get(seen.seq) == seen.hash
 
     async def _close(self, segment: Object, records: list[Object]) -> None:
         """Seal a segment that nothing is added to any more, and say where it ends to whoever keeps our output."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from controllers.kube import AlreadyExists, Client, Clock, NotFound
+from controllers.kube import AlreadyExists, Client, Clock, find
 from controllers.kube.kinds import SECRETS
 from engine import vocabulary
 from engine.codes import Key
@@ -87,10 +87,7 @@ class CodeKeys:
         return fresh
 
     async def _stored(self) -> Object | None:
-        try:
-            return await self._client.get(SECRETS, SECRET_NAME, self._namespace)
-        except NotFound:
-            return None
+        return await find(self._client, SECRETS, SECRET_NAME, self._namespace)
 
     async def _write(self, obj: Object | None, keys: tuple[Key, ...], now: datetime) -> None:
         made = _document(self._namespace, keys, now)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from controllers.kube import AlreadyExists, Client, Conflict, NotFound
+from controllers.kube import AlreadyExists, Client, Conflict, find, retried
 from controllers.kube.kinds import LEASES
 from engine import vocabulary
 from engine.digest import word_of
@@ -97,25 +98,17 @@ class SharedCounts:
 
     async def read(self, user: str) -> Counts:
         """Return what all replicas have written; raises KubeError."""
-        try:
-            return counts_in(await self._client.get(LEASES, lease_name(user), self._namespace))
-        except NotFound:
-            return Counts()
+        found = await find(self._client, LEASES, lease_name(user), self._namespace)
+        return Counts() if found is None else counts_in(found)
 
     async def add(self, user: str, counts: Counts, now: datetime) -> Counts:
         """Add counts to a user's Lease and return all; raises KubeError, and then nothing was added."""
-        for left in reversed(range(_TRIES)):
-            try:
-                return await self._add(user, counts, now)
-            except (AlreadyExists, Conflict):
-                if not left:
-                    raise
-        return counts
+        add = partial(self._add, user, counts, now)
+        return await retried(_TRIES, add, AlreadyExists, Conflict)
 
     async def _add(self, user: str, counts: Counts, now: datetime) -> Counts:
-        try:
-            found = await self._client.get(LEASES, lease_name(user), self._namespace)
-        except NotFound:
+        found = await find(self._client, LEASES, lease_name(user), self._namespace)
+        if found is None:
             await self._client.create(LEASES, _document(self._namespace, user, counts))
             return counts
         total = counts_in(found)

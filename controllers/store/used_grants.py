@@ -7,9 +7,10 @@ lost, and only the show of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import Client, Conflict, NotFound
+from controllers.kube import Client, Conflict, NotFound, retried
 from controllers.kube.kinds import GRANTS
 from engine.lang import rfc3339
 from engine.model import Status
@@ -52,7 +53,7 @@ class Tally:
         for place in list(self._counts):
             count = self._counts.pop(place)
             try:
-                await self._write(place, count)
+                await retried(_TRIES, partial(self._write, place, count), Conflict)
             except NotFound:
                 continue
             except BaseException:
@@ -67,19 +68,10 @@ class Tally:
     async def _write(self, place: tuple[str, str], count: _Count) -> None:
         (grant, uid) = place
         namespace, _, name = grant.rpartition("/")
-        for left in reversed(range(_TRIES)):
-            found = await self._client.get(GRANTS, name, namespace)
-            if found["metadata"].get("uid") != uid:
-                return
-            try:
-                await self._client.patch(
-                    GRANTS, name, namespace, _counted(found, count), subresource="status"
-                )
-            except Conflict:
-                if not left:
-                    raise
-            else:
-                return
+        found = await self._client.get(GRANTS, name, namespace)
+        if found["metadata"].get("uid") == uid:
+            patch = _counted(found, count)
+            await self._client.patch(GRANTS, name, namespace, patch, subresource="status")
 
 
 def rule_of(result: RuleResult) -> tuple[str, str]:

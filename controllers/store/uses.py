@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import AlreadyExists, Client, NotFound
+from controllers.kube import AlreadyExists, Client, find
 from controllers.kube.kinds import CODE_USES
 from engine.codes import body_digest
 from engine.digest import word_of
@@ -99,11 +99,8 @@ class Uses:
 
     async def could_take(self, attempt: CodeUseRecord) -> bool:
         """Tell whether `take` would succeed, without writing anything; raises KubeError."""
-        try:
-            found = await self._client.get(CODE_USES, attempt.name, self._namespace)
-        except NotFound:
-            return True
-        return is_same(attempt, found.get("spec") or {})
+        found = await find(self._client, CODE_USES, attempt.name, self._namespace)
+        return found is None or is_same(attempt, found.get("spec") or {})
 
     def _document(self, attempt: CodeUseRecord) -> Object:
         return use_document(attempt, self._namespace, self._key)

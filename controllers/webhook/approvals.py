@@ -10,7 +10,7 @@ import hmac
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import Client, NotFound
+from controllers.kube import Client, find
 from controllers.kube.kinds import ONE_TIME_CODES
 from engine.codes import Key, canonical, mint, requests
 from engine.errors import PolicyError
@@ -70,9 +70,8 @@ class Approvals:
         """Return the approval of a claim that is good now, whether used or not; raises KubeError."""
         digest = requests.digest_of(claim.binding)
         name = requests.approval_name(digest)
-        try:
-            obj = await self._client.get(ONE_TIME_CODES, name, self._namespace)
-        except NotFound:
+        obj = await find(self._client, ONE_TIME_CODES, name, self._namespace)
+        if obj is None:
             return None
         ends = rfc3339.read(str(obj["spec"].get("expiresAt") or ""))
         created = rfc3339.read(str(obj["metadata"].get("creationTimestamp") or ""))

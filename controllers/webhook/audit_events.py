@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import AlreadyExists, Client, Clock, Discovery, NotFound
+from controllers.kube import AlreadyExists, Client, Clock, Discovery, find
 from controllers.kube.accounts import Job
 from controllers.kube.kinds import AUDIT_NOTES, CODE_USES
 from controllers.store.audit import (
@@ -344,11 +344,8 @@ class ReuseRecorder:
         """Note that somebody brought codes for an object, by the names of their uses if there were any; raises KubeError."""
         now = self._clock.now()
         for name in uses:
-            try:
-                use = await self._client.get(CODE_USES, name, self._namespace)
-            except NotFound:
-                continue
-            if _is_own(use, user, target, now) or to_tell_next(use, user) is None:
+            use = await find(self._client, CODE_USES, name, self._namespace)
+            if use is None or _is_own(use, user, target, now) or to_tell_next(use, user) is None:
                 continue
             note = note_of(_reuse_of(use, target), user, now, namespace=self._namespace, key=self._key)  # fmt: skip
             try:

@@ -11,7 +11,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import Client, KubeError, NotFound, kinds
+from controllers.kube import Client, KubeError, find, kinds
 from engine.errors import EngineError
 from engine.reach import OWN_GROUP
 from engine.requestinfo import ANY, RequestInfo
@@ -71,12 +71,9 @@ class AuthorRights:
         """Return needs with what global context entries read in place of their names; of one that is not there, anything."""
         found: list[Need] = []
         for need in needs:
-            if not need.entry:
-                found.append(need)
-                continue
-            try:
-                entry = await self._client.get(kinds.GLOBAL_CONTEXT_ENTRIES, need.entry)
-            except NotFound:
+            read = kinds.GLOBAL_CONTEXT_ENTRIES
+            entry = await find(self._client, read, need.entry) if need.entry else None
+            if entry is None:
                 found.append(need)
                 continue
             spec = entry.get("spec") or {}
@@ -142,10 +139,8 @@ class _Questions:
     async def _given_by(self, role: RoleName) -> Sequence[RequestInfo]:
         """Return what a role allows, nothing where that cannot be known."""
         kind = kinds.ROLES if role.kind == "Role" else kinds.CLUSTER_ROLES
-        try:
-            found = await self._client.get(kind, role.name, role.namespace if kind.namespaced else "")  # fmt: skip
-        except NotFound:
-            return ()
+        place = role.namespace if kind.namespaced else ""
+        found = await find(self._client, kind, role.name, place) or {}
         return some_of_rules(found.get("rules") or (), role.namespace)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube import Client, NotFound
+from controllers.kube import Client, find
 from controllers.kube.kinds import GRANT_POLICIES, NAMESPACES, ONE_TIME_CODES
 from engine.codes import is_code, issued_name
 from engine.codes.requests import APPROVED, CodeRequest, is_signed, read_request_id
@@ -93,12 +93,10 @@ class IssuedCodes:
     ) -> str:  # fmt: skip
         """Return the name of a canonical code's object, nothing where it is not good for this claim; raises KubeError."""
         name = issued_name(code)
-        try:
-            obj = await self._client.get(ONE_TIME_CODES, name, self._namespace)
-        except NotFound:
-            return ""
+        obj = await find(self._client, ONE_TIME_CODES, name, self._namespace)
         is_good = (
-            _fits(obj, code, review, request, claim)
+            obj is not None
+            and _fits(obj, code, review, request, claim)
             and _is_let(obj, request, policies, now)
             and await self._is_same_place(obj, review)
         )

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube import Client, Discovery, NotFound
+from controllers.kube import Client, Discovery, find
+from controllers.store.namespaces import uid_of
 from controllers.store.uses import ABSENT, content_of, state_of
 
 if TYPE_CHECKING:
@@ -48,8 +49,5 @@ class Live:
         if kind is None or not name or not uid:
             return None
         place = str(request.get("namespace") or "") if kind.namespaced else ""
-        try:
-            found = await self._client.get(kind, name, place)
-        except NotFound:
-            return None
-        return found if (found.get("metadata") or {}).get("uid") == uid else None
+        found = await find(self._client, kind, name, place)
+        return found if found is not None and uid_of(found) == uid else None

@@ -8,7 +8,7 @@ import binascii
 import logging
 from typing import TYPE_CHECKING
 
-from controllers.kube import AlreadyExists, Client, Conflict, KubeError, NotFound
+from controllers.kube import AlreadyExists, Client, Conflict, KubeError, NotFound, find
 from controllers.kube.kinds import SECRETS
 from controllers.kube.reflector import Selection
 from controllers.manifests.written import CERTIFICATES, secret_name
@@ -70,12 +70,10 @@ async def write_certificates(client: Client, namespace: str, made: Certificates)
 
 async def _write(client: Client, document: Object) -> None:
     metadata = document["metadata"]
-    try:
-        old = await client.get(SECRETS, metadata["name"], metadata["namespace"])
-    except NotFound:
+    old = await find(client, SECRETS, metadata["name"], metadata["namespace"])
+    if old is None:
         await client.create(SECRETS, document)
-        return
-    if old.get("data") != document["data"]:
+    elif old.get("data") != document["data"]:
         version = (old.get("metadata") or {}).get("resourceVersion")
         await client.update(
             SECRETS, {**document, "metadata": {**metadata, "resourceVersion": version}}

@@ -11,7 +11,7 @@ import json
 import logging
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import Client, Conflict, Invalid, KubeError, NotFound
+from controllers.kube import Client, Conflict, Invalid, KubeError, NotFound, find
 from controllers.kube.accounts import SPOKEN_AS, Job
 from controllers.kube.kinds import CONFIG_MAPS, MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS
 from controllers.kube.reflector import Selection
@@ -257,12 +257,11 @@ class WebhookController:
             else:
                 return
         # A conflict ends the round. INVARIANT: what a round ends with is what every configuration says.
-        try:
-            old = await client.get(kind, metadata["name"])
-        except NotFound:
+        old = await find(client, kind, metadata["name"])
+        if old is None:
             await client.create(kind, document)
-            return
-        await self._bring(kind, old, document)
+        else:
+            await self._bring(kind, old, document)
 
     async def _bring(self, kind: Kind, old: Object, document: Object) -> None:
         wanted = _merged(old, document)

@@ -11,7 +11,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import Conflict, Forbidden, Kind, NotFound
+from controllers.kube import Conflict, Forbidden, Kind, NotFound, find
 from controllers.kube.kinds import (
     CEL_EXCEPTIONS,
     CLEANUP_POLICIES,
@@ -82,11 +82,10 @@ class CleanupLoop:
         kind, namespace, name = place
         if stores[kind].get(name, namespace) is None:
             return
-        try:
-            obj = await self._context.client.get(kind, name, namespace)
-        except NotFound:
+        found = await find(self._context.client, kind, name, namespace)
+        if found is None:
             return
-        obj = kind.typed(obj)
+        obj = kind.typed(found)
         if obj["metadata"].get("deletionTimestamp"):
             return
         if is_deleting(obj) and not self._knows_exceptions():

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube import Forbidden, NotFound
+from controllers.kube import Forbidden, NotFound, find
 from controllers.kube.kinds import CODE_USES, ONE_TIME_CODES
 from controllers.kube.reflector import Selection
 from controllers.kube.store import trimmed
@@ -243,11 +243,8 @@ class CodeLoop:
 
     async def _write_code(self, name: str, status: Object) -> None:
         """Write a state of a code unless it is further; by what the server has, because what we have seen may be older."""
-        try:
-            code = await self._context.client.get(ONE_TIME_CODES, name, self._context.namespace)
-        except NotFound:
-            return
-        if _ORDER.get(_state(code), 3) < _ORDER[str(status["state"])]:
+        code = await find(self._context.client, ONE_TIME_CODES, name, self._context.namespace)
+        if code is not None and _ORDER.get(_state(code), 3) < _ORDER[str(status["state"])]:
             await self._patch(ONE_TIME_CODES, name, status, code["metadata"]["resourceVersion"])
 
     async def _patch(self, kind: Any, name: str, status: Object, version: str = "") -> None:

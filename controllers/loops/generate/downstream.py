@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from controllers.kube import APPLY, AlreadyExists, Conflict, Forbidden, Kind, NotFound
+from controllers.kube import AlreadyExists, Conflict, Forbidden, Kind, NotFound
+from controllers.kube.client import APPLY, find, retried
 from controllers.kube.events import reference
 from controllers.kube.kinds import object_reference
 from controllers.loops.rules import synchronizes, uses_apply
@@ -71,13 +73,8 @@ class Downstreams:
             wanted = _without_namespace(wanted)
             namespace = ""
         _check_reach(rule.policy.namespace, kind, wanted)
-        for attempt in range(_TRIES):
-            try:
-                return await self._put(rule, kind, wanted, namespace, name)
-            except (Conflict, AlreadyExists):
-                if attempt == _TRIES - 1:
-                    raise
-        return False
+        put = partial(self._put, rule, kind, wanted, namespace, name)
+        return await retried(_TRIES, put, Conflict, AlreadyExists)
 
     async def delete(self, obj: Object) -> None:
         """Delete an object, if it is still that very one and in reach of the policy that it says made it; raises KubeError."""
@@ -132,9 +129,8 @@ class Downstreams:
     ) -> bool:
         if uses_apply(rule):
             return await self._apply(rule, kind, wanted, namespace, name)
-        try:
-            existing = await self._client.get(kind, name, namespace)
-        except NotFound:
+        existing = await find(self._client, kind, name, namespace)
+        if existing is None:
             await self._client.create(kind, wanted)
             return True
         _check_reach(rule.policy.namespace, kind, existing, wanted)
@@ -168,17 +164,14 @@ class Downstreams:
         self, rule: CompiledRule, kind: Kind, wanted: Object, namespace: str, name: str
     ) -> bool:
         """Write an object by server-side apply (row A-22), which leaves fields of others alone."""
-        try:
-            existing = await self._client.get(kind, name, namespace)
+        existing = await find(self._client, kind, name, namespace)
+        if existing is not None:
             _check_reach(rule.policy.namespace, kind, existing, wanted)
-            is_new, is_kept = False, self._is_kept(rule, existing, wanted)
-        except NotFound:
-            is_new, is_kept = True, True
-        if is_kept:
+        if existing is None or self._is_kept(rule, existing, wanted):
             await self._client.patch(
                 kind, name, namespace, wanted, content_type=APPLY, field_manager=FIELD_MANAGER, force=True
             )  # fmt: skip
-        return is_new
+        return existing is None
 
 
 def _check_reach(within: str, kind: Kind, *states: Object) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from controllers.kube import Forbidden, NotFound
+from controllers.kube import Forbidden, NotFound, find
 from controllers.kube.client import MERGE
 from controllers.kube.kinds import CONFIG_MAPS
 from controllers.loops.rules import (
@@ -147,12 +147,10 @@ class Memory:
             return
         context = self._context
         try:
-            found = await context.client.get(CONFIG_MAPS, NAME, context.namespace)
-        except NotFound:
-            found = {}
+            found = await find(context.client, CONFIG_MAPS, NAME, context.namespace)
         except Forbidden as error:
             _log.warning("what deleted rules made cannot be looked up: %s", error.message)
-            found = {}
+            found = None
         self._written = str((found.get("data") or {}).get(_KEY) or "") if found else None
         self._rules = {**_read(self._written or ""), **self._rules}
         self._is_recalled = True

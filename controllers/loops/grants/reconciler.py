@@ -11,7 +11,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube import AlreadyExists, Conflict, NotFound
+from controllers.kube import AlreadyExists, Conflict, NotFound, find
 from controllers.kube.kinds import (
     CODE_USES,
     EXCEPTIONS,
@@ -222,19 +222,15 @@ class GrantReconciler:
     async def _remove_orphan(self, namespace: str, name: str) -> None:
         """Remove the exception of a grant that is gone; on most clusters the garbage collector is quicker."""
         for kind in EXCEPTIONS.values():
-            with suppress(NotFound):
-                found = await self._context.client.get(kind, exception_name(name), namespace)
-                if _names_grant(found, f"{namespace}/{name}"):
-                    about = object_reference(kind.typed(found))
-                    await delete(self._context, kind, found, about)
+            found = await find(self._context.client, kind, exception_name(name), namespace)
+            if found is not None and _names_grant(found, f"{namespace}/{name}"):
+                about = object_reference(kind.typed(found))
+                await delete(self._context, kind, found, about)
 
     async def _remove_exception(self, grant: grants.Grant) -> None:
         kind, name = EXCEPTIONS[group_of(grant)], exception_name(grant.name)
-        try:
-            found = await self._context.client.get(kind, name, grant.namespace)
-        except NotFound:
-            return
-        if _is_of(found, grant):
+        found = await find(self._context.client, kind, name, grant.namespace)
+        if found is not None and _is_of(found, grant):
             about = {"kind": "Grant", "namespace": grant.namespace, "name": grant.name, "uid": grant.uid}  # fmt: skip
             await delete(self._context, kind, found, {"apiVersion": GRANTS.api_version, **about})
 

@@ -11,7 +11,7 @@ import logging
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from controllers.kube import AlreadyExists, Invalid, Kind, NotFound
+from controllers.kube import AlreadyExists, Invalid, Kind, find
 from controllers.kube.discovery import resources_of
 from controllers.kube.kinds import CONFIG_MAPS
 from controllers.kube.reflector import Selection
@@ -219,10 +219,7 @@ class NativePolicies:
         assert kind is not None
         made = {"apiVersion": kind.api_version, **document}
         client = self._context.client
-        try:
-            before = self._stores[kind].get(name) or await client.get(kind, name)
-        except NotFound:
-            before = None
+        before = self._stores[kind].get(name) or await find(client, kind, name)
         try:
             if before is None:
                 await client.create(kind, made)

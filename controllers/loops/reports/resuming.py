@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from controllers.kube import Forbidden, NotFound
+from controllers.kube import Forbidden, NotFound, find
 from controllers.kube.client import MERGE
 from controllers.kube.kinds import CONFIG_MAPS
 from controllers.manifests.choice import VERSION
@@ -69,11 +69,11 @@ class ScanMemory:
         there = await self._reports()
         self.is_first = not there
         try:
-            found = await context.client.get(CONFIG_MAPS, NAME, context.namespace)
-        except NotFound:
-            return
+            found = await find(context.client, CONFIG_MAPS, NAME, context.namespace)
         except Forbidden as error:
             _log.warning("everything is judged anew: %s", error.message)
+            return
+        if found is None:
             return
         self._written = str((found.get("data") or {}).get(_KEY) or "")
         judged, namespaces, reports = _read(self._written)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
-from controllers.kube import AlreadyExists, Client, Conflict, Kind, NotFound
+from controllers.kube import AlreadyExists, Client, Conflict, Kind, NotFound, retried
 from controllers.store.reports import Row, is_reported, merged, pair_of, report_of, says_the_same
 from engine.model.kinds import NATIVE
 
@@ -84,13 +85,8 @@ async def write_rows(
     if is_new:
         with suppress(AlreadyExists):
             return await _first(reports, obj, rows)
-    for attempt in range(_TRIES):
-        try:
-            return await _write(reports, obj, rows, judged, known)
-        except (Conflict, AlreadyExists, NotFound):
-            if attempt == _TRIES - 1:
-                raise
-    return []
+    write = partial(_write, reports, obj, rows, judged, known)
+    return await retried(_TRIES, write, Conflict, AlreadyExists, NotFound)
 
 
 async def _first(reports: Reports, obj: Object, rows: Sequence[Row]) -> list[Row]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from controllers.kube import KubeError, NotFound
+from controllers.kube import KubeError, find
 from controllers.kube.kinds import object_reference
 from controllers.loops.generate.carrying_out import Generator
 from controllers.loops.generate.origin import origin_of
@@ -178,13 +178,9 @@ class Worker:
         if not named.get("name"):
             return None
         kind = await self._context.kind_of(named.get("apiVersion", ""), named.get("kind", ""))
-        try:
-            found = await self._context.client.get(
-                kind, named["name"], named.get("namespace", "") if kind.namespaced else ""
-            )
-        except NotFound:
-            return None
-        if named.get("uid") and found["metadata"].get("uid") != named["uid"]:
+        place = named.get("namespace", "") if kind.namespaced else ""
+        found = await find(self._context.client, kind, named["name"], place)
+        if found is None or (named.get("uid") and found["metadata"].get("uid") != named["uid"]):
             return None
         return kind.typed(found)
 
