@@ -54,6 +54,20 @@ class Kind:
             return obj
         return {"apiVersion": self.api_version, "kind": self.kind, **obj}
 
+    def document(
+        self,
+        name: str,
+        namespace: str = "",
+        *,
+        labels: Mapping[str, str] | None = None,
+        annotations: Mapping[str, str] | None = None,
+        **fields: Any,
+    ) -> Object:
+        """Return an object of this kind to be created; `fields` stand beside its metadata."""
+        said = {"name": name, "namespace": namespace, "labels": labels, "annotations": annotations}
+        metadata = {key: value for key, value in said.items() if value}
+        return {"apiVersion": self.api_version, "kind": self.kind, "metadata": metadata, **fields}
+
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """Return the path of a collection, an object or a subresource; raises Invalid for names that are no path segment."""
         parts = [self.root]

@@ -10,9 +10,10 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from .client import find
 from .clock import Clock, SystemClock
 from .clock import chance as by_chance
-from .errors import AlreadyExists, Conflict, KubeError, NotFound
+from .errors import KubeError
 from .kinds import LEASES
 
 if TYPE_CHECKING:
@@ -108,18 +109,16 @@ class Election:
         """Take or renew the lease; False when another one holds it or the server could not be asked."""
         try:
             return await self._take()
-        except (AlreadyExists, Conflict):
-            return False
         except KubeError:
             return False
 
     async def _take(self) -> bool:
         namespace, name = self._place
-        try:
-            lease = await self._client.get(LEASES, name, namespace)
-        except NotFound:
-            made = await self._client.create(LEASES, self._new_lease())
-            self._observe(made)
+        lease = await find(self._client, LEASES, name, namespace)
+        if lease is None:
+            spec = self._spec({}, is_takeover=True)
+            made = LEASES.document(name, namespace, spec=spec)
+            self._observe(await self._client.create(LEASES, made))
             return True
         self._observe(lease)
         if self.holder not in ("", self.identity) and not self._has_expired(lease):
@@ -137,15 +136,6 @@ class Election:
         seconds = (lease.get("spec") or {}).get("leaseDurationSeconds")
         lasts = float(seconds) if isinstance(seconds, int) and seconds > 0 else float(LEASE_SECONDS)
         return self._clock.monotonic() - self._seen_at >= lasts
-
-    def _new_lease(self) -> Object:
-        namespace, name = self._place
-        return {
-            "apiVersion": LEASES.api_version,
-            "kind": LEASES.kind,
-            "metadata": {"namespace": namespace, "name": name},
-            "spec": self._spec({}, is_takeover=True),
-        }
 
     def _renewed(self, lease: Object) -> Object:
         spec = lease.get("spec") or {}

@@ -219,36 +219,26 @@ def _unseen(grant: Object, at: datetime) -> dict[str, Any]:
     metadata, spec = grant["metadata"], grant.get("spec") or {}
     state = str((grant.get("status") or {}).get("state") or "draft")
     rules = ",".join(map(str, spec.get("rules") or ())) or "*"
-    return {
-        "id": audit.entry_id("delete", str(metadata.get("uid") or "")),
-        "time": rfc3339.write(at),
-        "actor": NOBODY,
-        "verb": "delete",
-        "object": {
-            "kind": "Grant",
-            "namespace": str(metadata.get("namespace") or ""),
-            "name": str(metadata["name"]),
-        },
-        "policy": f"{spec.get('policy')}/{rules}",
-        "result": "ok",
-        "reason": f"it was {state}; no webhook of ours saw who did it",
-    }
+    return audit.audit_entry(
+        audit.entry_id("delete", str(metadata.get("uid") or "")),
+        rfc3339.write(at),
+        NOBODY,
+        "delete",
+        {"kind": GRANTS.kind, **metadata},
+        policy=f"{spec.get('policy')}/{rules}",
+        reason=f"it was {state}; no webhook of ours saw who did it",
+    )
 
 
 def _forged(note: Object, at: datetime) -> dict[str, Any]:
     """Return the record of a note that somebody made up; nothing that it says is repeated."""
     metadata = note["metadata"]
-    return {
-        "id": f"{metadata.get('uid')}/forged",
-        "time": rfc3339.write(at),
-        "actor": NOBODY,
-        "verb": "forge",
-        "object": {
-            "kind": "AuditNote",
-            "namespace": str(metadata.get("namespace") or ""),
-            "name": str(metadata["name"]),
-        },
-        "policy": "",
-        "result": "refused",
-        "reason": "a note for the audit trail that is not signed by the engine",
-    }
+    return audit.audit_entry(
+        f"{metadata.get('uid')}/forged",
+        rfc3339.write(at),
+        NOBODY,
+        "forge",
+        {"kind": AUDIT_NOTES.kind, **metadata},
+        result="refused",
+        reason="a note for the audit trail that is not signed by the engine",
+    )

@@ -43,17 +43,8 @@ async def shared_key(client: Client, namespace: str) -> bytes:
 
 async def _create(client: Client, namespace: str) -> Object:
     fresh = base64.b64encode(secrets.token_bytes(_LENGTH)).decode()
-    obj = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": REVIEW_KEY,
-            "namespace": namespace,
-            "labels": {**vocabulary.BY_KPOLICY},
-        },
-        "type": "Opaque",
-        "data": {_FIELD: fresh},
-    }
+    labels, data = vocabulary.BY_KPOLICY, {_FIELD: fresh}
+    obj = SECRETS.document(REVIEW_KEY, namespace, labels=labels, type="Opaque", data=data)
     try:
         return await client.create(SECRETS, obj)
     except AlreadyExists:

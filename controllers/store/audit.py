@@ -160,12 +160,7 @@ class AuditTrail:
 
     def _begun(self, made: Object) -> Object:
         name = f"audit-{made['seq']:09d}"
-        return {
-            "apiVersion": AUDIT_SEGMENTS.api_version,
-            "kind": AUDIT_SEGMENTS.kind,
-            "metadata": {"name": name, "namespace": self._namespace},
-            "spec": self._spec(name, [made]),
-        }
+        return AUDIT_SEGMENTS.document(name, self._namespace, spec=self._spec(name, [made]))
 
     def _grown(self, segment: Object, made: Object) -> Object:
         records = [*segment["spec"]["records"], made]
@@ -213,6 +208,8 @@ BROUGHT_BY: Final = "broughtAgainBy"
 MOST_REUSES: Final = 5
 """Records about one used code: whoever holds it is refused as often as they like, and cannot fill the trail with that."""
 LONGEST_REASON: Final = 1024
+CONTROLLER: Final = "kpolicy"
+"""The actor of what the controllers do by themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,12 +277,8 @@ def note_of(
             "unproven": True,
             "shown": {"how": action.shown.how, "content": action.shown.content},
         }
-    return {
-        "apiVersion": AUDIT_NOTES.api_version,
-        "kind": AUDIT_NOTES.kind,
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {**spec, "mac": mac_of(name, spec, key)},
-    }
+    spec["mac"] = mac_of(name, spec, key)
+    return AUDIT_NOTES.document(name, namespace, spec=spec)
 
 
 def is_ours(note: Object, key: bytes) -> bool:
@@ -296,21 +289,39 @@ def is_ours(note: Object, key: bytes) -> bool:
     return hmac.compare_digest(mac_of(name, spec, key).encode(), mac)
 
 
+def audit_entry(
+    key: str,
+    time: str,
+    actor: str,
+    verb: str,
+    about: Mapping[str, Any],
+    *,
+    policy: str = "",
+    result: str = "ok",
+    reason: str = "",
+) -> dict[str, Any]:
+    """Return a record: who did what when to the object that `about` refers to; `key` is its `id`."""
+    return {
+        "id": key,
+        "time": time,
+        "actor": actor,
+        "verb": verb,
+        "object": {name: str(about.get(name) or "") for name in ("kind", "namespace", "name")},
+        "policy": policy,
+        "result": result,
+        "reason": reason,
+    }
+
+
 def entry_of(note: Object, result: str) -> dict[str, Any]:
     """Return the record of a note; `result` says whether what was asked for took place."""
-    spec = note["spec"]
-    target = spec.get("object") or {}
-    return {
-        "id": entry_id(str(spec.get("verb")), str(target.get("uid") or ""), note["metadata"]["name"], result),
-        "time": str(spec.get("at") or ""),
-        "actor": str(spec.get("actor") or ""),
-        "verb": str(spec.get("verb") or ""),
-        "object": {key: str(target.get(key) or "") for key in ("kind", "namespace", "name")},
-        "policy": str(spec.get("policy") or ""),
-        "result": result,
-        "reason": str(spec.get("reason") or ""),
-        **({"unproven": True} if is_unproven(note) else {}),
-    }  # fmt: skip
+    spec, target = note["spec"], note["spec"].get("object") or {}
+    time, actor, verb, policy, reason = (
+        str(spec.get(name) or "") for name in ("at", "actor", "verb", "policy", "reason")
+    )
+    key = entry_id(verb, str(target.get("uid") or ""), note["metadata"]["name"], result)
+    made = audit_entry(key, time, actor, verb, target, policy=policy, result=result, reason=reason)
+    return {**made, **({"unproven": True} if is_unproven(note) else {})}
 
 
 def to_tell_next(use: Object, actor: str) -> list[str] | None:

@@ -123,15 +123,11 @@ def _key(stored: Any) -> Key:
 
 def _document(namespace: str, keys: tuple[Key, ...], now: datetime) -> Object:
     listed = [{"id": one.id, "secret": one.secret.hex()} for one in keys]
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": SECRET_NAME,
-            "namespace": namespace,
-            "labels": {**vocabulary.BY_KPOLICY},
-            "annotations": {ROTATED_AT: rfc3339.write(now)},
-        },
-        "type": "Opaque",
-        "data": {_FIELD: base64.b64encode(orjson.dumps(listed)).decode()},
-    }
+    return SECRETS.document(
+        SECRET_NAME,
+        namespace,
+        labels=vocabulary.BY_KPOLICY,
+        annotations={ROTATED_AT: rfc3339.write(now)},
+        type="Opaque",
+        data={_FIELD: base64.b64encode(orjson.dumps(listed)).decode()},
+    )

@@ -139,14 +139,10 @@ def _text(counts: Counts) -> str:
 
 
 def _document(namespace: str, user: str, counts: Counts) -> Object:
-    return {
-        "apiVersion": LEASES.api_version,
-        "kind": LEASES.kind,
-        "metadata": {
-            "name": lease_name(user),
-            "namespace": namespace,
-            "labels": dict(LABELS),
-            "annotations": {vocabulary.USER: user[:_LONGEST_USER], COUNTS: _text(counts)},
-        },
-        "spec": {"holderIdentity": "kpolicy"},
-    }
+    return LEASES.document(
+        lease_name(user),
+        namespace,
+        labels=LABELS,
+        annotations={vocabulary.USER: user[:_LONGEST_USER], COUNTS: _text(counts)},
+        spec={"holderIdentity": "kpolicy"},
+    )

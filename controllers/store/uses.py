@@ -91,7 +91,8 @@ class Uses:
     async def take(self, attempt: CodeUseRecord) -> bool:
         """Use a code: True where this attempt has it, now or already; raises KubeError when that is not known."""
         try:
-            await self._client.create(CODE_USES, self._document(attempt))
+            document = use_document(attempt, self._namespace, self._key)
+            await self._client.create(CODE_USES, document)
         except AlreadyExists:
             found = await self._client.get(CODE_USES, attempt.name, self._namespace)
             return is_same(attempt, found.get("spec") or {})
@@ -101,9 +102,6 @@ class Uses:
         """Tell whether `take` would succeed, without writing anything; raises KubeError."""
         found = await find(self._client, CODE_USES, attempt.name, self._namespace)
         return found is None or is_same(attempt, found.get("spec") or {})
-
-    def _document(self, attempt: CodeUseRecord) -> Object:
-        return use_document(attempt, self._namespace, self._key)
 
 
 def use_document(
@@ -121,16 +119,9 @@ def use_document(
         **({UNPROVEN: attempt.seen} if attempt.seen else {}),
         **also,
     }
-    return {
-        "apiVersion": CODE_USES.api_version,
-        "kind": CODE_USES.kind,
-        "metadata": {
-            "name": attempt.name,
-            "namespace": namespace,
-            "labels": labels_of(attempt.user, attempt.policy),
-        },
-        "spec": {**spec, "mac": mac_of(attempt.name, spec, key)},
-    }
+    spec["mac"] = mac_of(attempt.name, spec, key)
+    labels = labels_of(attempt.user, attempt.policy)
+    return CODE_USES.document(attempt.name, namespace, labels=labels, spec=spec)
 
 
 def labels_of(user: str, policy: str) -> dict[str, str]:

@@ -248,7 +248,7 @@ class PathController:
             wanted = change(known)
             if wanted != known:
                 try:
-                    await self._client.update(SECRETS, {**obj, "data": _data(wanted)})
+                    await self._client.update(SECRETS, {**obj, "data": {_FIELD: wanted.packed()}})
                 except Conflict:
                     continue
             self._take(wanted)
@@ -285,20 +285,12 @@ def _shared_in(secret: Object) -> Shared:
     return found
 
 
-def _data(shared: Shared) -> dict[str, str]:
-    return {_FIELD: shared.packed()}
-
-
 def _document(namespace: str, shared: Shared) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": CALLERS,
-            "namespace": namespace,
-            "labels": {**vocabulary.BY_KPOLICY},
-            "annotations": {vocabulary.OWNER: "kpolicy"},
-        },
-        "type": "Opaque",
-        "data": _data(shared),
-    }
+    return SECRETS.document(
+        CALLERS,
+        namespace,
+        labels=vocabulary.BY_KPOLICY,
+        annotations={vocabulary.OWNER: "kpolicy"},
+        type="Opaque",
+        data={_FIELD: shared.packed()},
+    )

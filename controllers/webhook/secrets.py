@@ -107,18 +107,12 @@ def watch_certificates(informers: Informers, namespace: str, load: Callable[[Pai
 
 
 def _document(part: str, namespace: str, pair: Pair) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {
-            "name": secret_name(part, namespace),
-            "namespace": namespace,
-            "labels": {"cert.kyverno.io/managed-by": "kyverno"},
-            "annotations": {vocabulary.OWNER: "kpolicy"},
-        },
-        "type": "kubernetes.io/tls",
-        "data": {
-            _CERTIFICATE: base64.b64encode(pair.certificate).decode(),
-            _KEY: base64.b64encode(pair.key).decode(),
-        },
-    }
+    shown = {_CERTIFICATE: pair.certificate, _KEY: pair.key}
+    return SECRETS.document(
+        secret_name(part, namespace),
+        namespace,
+        labels={"cert.kyverno.io/managed-by": "kyverno"},
+        annotations={vocabulary.OWNER: "kpolicy"},
+        type="kubernetes.io/tls",
+        data={name: base64.b64encode(pem).decode() for name, pem in shown.items()},
+    )

@@ -22,6 +22,7 @@ from controllers.kube.store import trimmed
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.following import Following, counted, logged
 from controllers.loops.notices import Notices
+from controllers.store.audit import CONTROLLER, audit_entry
 from controllers.store.grants import GRANT_UID
 from controllers.store.uses import UNPROVEN, state_of
 from engine.codes import body_digest
@@ -280,8 +281,6 @@ def _state(obj: Object) -> str:
 
 # What the audit trail says about codes: who issued one to whom for what, who used it, what came of that. Never a code.
 
-CONTROLLER = "kpolicy"
-
 
 def issue_record(code: Object) -> dict[str, Any]:
     """Return the record of a code that somebody issued, or agreed to."""
@@ -318,16 +317,9 @@ def outcome_record(use: Object, state: str, now: datetime) -> dict[str, Any]:
 def _record(obj: Object, verb: str, actor: str, at: str, result: str, reason: str) -> dict[str, Any]:  # fmt: skip
     binding = obj["spec"].get("binding") or {}
     target = obj["spec"].get("object") or binding.get("object") or {}
-    return {
-        "id": f"{obj['metadata'].get('uid')}/{verb}",
-        "time": at,
-        "actor": actor,
-        "verb": verb,
-        "object": {key: target.get(key, "") for key in ("kind", "namespace", "name")},
-        "policy": f"{binding.get('policy', '')}/{','.join(binding.get('rules') or ())}",
-        "result": result,
-        "reason": reason,
-    }
+    key = f"{obj['metadata'].get('uid')}/{verb}"
+    policy = f"{binding.get('policy', '')}/{','.join(binding.get('rules') or ())}"
+    return audit_entry(key, at, actor, verb, target, policy=policy, result=result, reason=reason)
 
 
 def _for(spec: Object) -> str:

@@ -21,6 +21,7 @@ from controllers.kube.kinds import (
     ONE_TIME_CODES,
     SECRETS,
 )
+from controllers.store.audit import CONTROLLER, audit_entry
 from controllers.store.code_keys import ROTATE, ROTATED_AT, SECRET_NAME, CodeKeys
 from controllers.store.grants import GRANT_UID
 from engine.errors import EngineError
@@ -157,18 +158,10 @@ def _used_at(use: Object) -> datetime | None:
 
 
 def _record(due: Sequence[Object], now: datetime) -> dict[str, Any]:
-    at = rfc3339.write(now)
+    at, about = rfc3339.write(now), {"kind": CODE_USES.kind}
     until = max(str(one["spec"].get("usedAt") or "") for one in due)
-    return {
-        "id": f"prune/{at}",
-        "time": at,
-        "actor": "kpolicy",
-        "verb": "prune",
-        "object": {"kind": CODE_USES.kind, "namespace": "", "name": ""},
-        "policy": "",
-        "result": "ok",
-        "reason": f"{len(due)} uses up to {until}, each of them told here before",
-    }
+    reason = f"{len(due)} uses up to {until}, each of them told here before"
+    return audit_entry(f"prune/{at}", at, CONTROLLER, "prune", about, reason=reason)
 
 
 KEYS_EVERY: Final = 5.0
@@ -244,14 +237,6 @@ def _rotated_at(secret: Object, now: datetime) -> datetime:
 
 
 def _rotation_record(how: str, key: int, reason: str, now: datetime) -> dict[str, Any]:
-    at = rfc3339.write(now)
-    return {
-        "id": f"rotate/{at}/{key}",
-        "time": at,
-        "actor": "kpolicy",
-        "verb": "revoke-codes" if how in ("revoke", "regression") else "rotate",
-        "object": {"kind": SECRETS.kind, "namespace": "", "name": SECRET_NAME},
-        "policy": "",
-        "result": "ok",
-        "reason": reason[:_LONGEST],
-    }
+    at, about = rfc3339.write(now), {"kind": SECRETS.kind, "name": SECRET_NAME}
+    verb = "revoke-codes" if how in ("revoke", "regression") else "rotate"
+    return audit_entry(f"rotate/{at}/{key}", at, CONTROLLER, verb, about, reason=reason[:_LONGEST])

@@ -185,16 +185,8 @@ def _place(rule: CompiledRule) -> Place:
 
 
 def _document(namespace: str, text: str) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": NAME,
-            "namespace": namespace,
-            "labels": {"app.kubernetes.io/part-of": "kyverno"},
-        },
-        "data": {_KEY: text},
-    }
+    labels = {"app.kubernetes.io/part-of": "kyverno"}
+    return CONFIG_MAPS.document(NAME, namespace, labels=labels, data={_KEY: text})
 
 
 def _text(rules: Mapping[Place, Made]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube.kinds import GRANTS
+from controllers.store.audit import CONTROLLER, audit_entry
 from controllers.store.grants import GRANT_UID
 from controllers.store.uses import UNPROVEN
 from engine.grants.model import length_text
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from controllers.loops.notices import Notices
     from engine.grants import Grant, GrantStatus
     from engine.model import Object
-
-CONTROLLER = "kpolicy"
 
 
 def records_of(grant: Grant, status: GrantStatus, now: datetime) -> Iterator[dict[str, Any]]:
@@ -37,16 +36,9 @@ def records_of(grant: Grant, status: GrantStatus, now: datetime) -> Iterator[dic
 def _record(
     grant: Grant, verb: str, number: int, actor: str, result: str, reason: str, now: datetime
 ) -> dict[str, Any]:
-    return {
-        "id": f"{grant.uid}/{verb}/{number}",
-        "time": rfc3339.write(now),
-        "actor": actor,
-        "verb": verb,
-        "object": {"kind": "Grant", "namespace": grant.namespace, "name": grant.name},
-        "policy": subject_text(grant.policy, grant.rules),
-        "result": result,
-        "reason": reason,
-    }
+    key, policy = f"{grant.uid}/{verb}/{number}", subject_text(grant.policy, grant.rules)
+    at, about = rfc3339.write(now), _about(grant)
+    return audit_entry(key, at, actor, verb, about, policy=policy, result=result, reason=reason)
 
 
 # How often each grant was used, as far as records tell.

@@ -116,11 +116,12 @@ class ScanMemory:
         if text == self._written or len(text) > MOST:
             return
         client, namespace = self._context.client, self._context.namespace
-        patch = {"data": {_KEY: text}}
+        data, labels = {_KEY: text}, {"app.kubernetes.io/part-of": "kyverno"}
         try:
-            await client.patch(CONFIG_MAPS, NAME, namespace, patch, content_type=MERGE)
+            await client.patch(CONFIG_MAPS, NAME, namespace, {"data": data}, content_type=MERGE)
         except NotFound:
-            await client.create(CONFIG_MAPS, _document(namespace, patch))
+            made = CONFIG_MAPS.document(NAME, namespace, labels=labels, data=data)
+            await client.create(CONFIG_MAPS, made)
         self._written = text
 
     async def _reports(self) -> int:
@@ -194,9 +195,3 @@ def _read(text: str) -> tuple[dict[str, Judged], dict[str, str], int]:
         return judged, dict(found["namespaces"]), int(found["reports"])
     except (AttributeError, LookupError, TypeError, ValueError):
         return {}, {}, 0
-
-
-def _document(namespace: str, patch: Object) -> Object:
-    labels = {"app.kubernetes.io/part-of": "kyverno"}
-    metadata = {"name": NAME, "namespace": namespace, "labels": labels}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **patch}
