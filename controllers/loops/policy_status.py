@@ -32,7 +32,7 @@ from .own_rights import REMEMBERED, OwnRights, Right
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from controllers.kube import Client, Clock
+    from controllers.kube import Client
     from controllers.kube.store import Change, Store
     from controllers.runtime.cluster_cache import Change as WorldChange
     from controllers.runtime.policy_cache import BrokenException
@@ -63,7 +63,7 @@ class PolicyStatus:
         natives: NativeStates | None = None,
     ) -> None:
         self._context = context
-        self._rights = ReportingRights(reporting or context.client, context.clock)
+        self._rights = OwnRights(reporting or context.client, context.clock)
         self._configured = configured
         self._failures = failures or Failures()
         self._natives = natives or NativeStates()
@@ -172,7 +172,7 @@ class PolicyStatus:
         except EngineError as error:
             return cel_status(None, error.message, now)
         why = self._why_not_ready(policies.policy_key(obj), obj)
-        missing = await self._rights.missing(policy)
+        missing = await _missing(self._rights, policy)
         if missing:
             # Rights are given by objects that nobody watches for this.
             self.queue.add_after(place, REMEMBERED)
@@ -226,21 +226,15 @@ def _as_long_as_before(status: dict[str, Any], old: Mapping[str, Json]) -> dict[
 _VERBS: Final = ("get", "list", "watch")
 
 
-class ReportingRights:
-    """Answers to "may reports be written about this"; `client` speaks as the reports account."""
-
-    def __init__(self, client: Client, clock: Clock) -> None:
-        self._rights = OwnRights(client, clock)
-
-    async def missing(self, policy: Policy) -> list[str]:
-        """Return the rights that are missing, as the status words them; raises KubeError when nobody says."""
-        rights = list(_rights_of(policy)) if is_scanning(policy) else []
-        answers = await asyncio.gather(*map(self._rights.refusal, rights))
-        return [
-            f"{verb} {group}/{version}, Resource={resource}: {refusal}"
-            for (verb, group, version, resource), refusal in zip(rights, answers, strict=True)
-            if refusal is not None
-        ]
+async def _missing(known: OwnRights, policy: Policy) -> list[str]:
+    """Return the rights that are missing, as the status words them; raises KubeError when nobody says."""
+    rights = list(_rights_of(policy)) if is_scanning(policy) else []
+    answers = await asyncio.gather(*map(known.refusal, rights))
+    return [
+        f"{verb} {group}/{version}, Resource={resource}: {refusal}"
+        for (verb, group, version, resource), refusal in zip(rights, answers, strict=True)
+        if refusal is not None
+    ]
 
 
 def _rights_of(policy: Policy) -> Iterator[Right]:

@@ -147,7 +147,10 @@ def _own_kinds(context: LoopContext) -> Iterator[Callable[[], Coroutine[None, No
     grants = GrantReconciler(context, trail, notices)
     context.metrics.gauge("kpolicy_grants", grants.states)
     context.metrics.gauge("kpolicy_grant_expiry_timestamp_seconds", grants.ends)
-    context.metrics.gauge("kpolicy_audit_head", lambda: _head_of(trail))
+    # a witness outside the cluster of how far the trail goes, for whoever scrapes it
+    context.metrics.gauge(
+        "kpolicy_audit_head", lambda: [((), float(one.seq))] if (one := trail.head) else []
+    )
     yield once_served(context, needed, grants.run)
     needed = (kinds.AUDIT_NOTES, kinds.GRANTS, kinds.AUDIT_SEGMENTS)
     yield once_served(context, needed, NoteLoop(context, trail).run)
@@ -155,12 +158,6 @@ def _own_kinds(context: LoopContext) -> Iterator[Callable[[], Coroutine[None, No
     yield once_served(context, needed, CodeLoop(context, trail, notices).run)
     for loop in (RotationLoop, PruneLoop):
         yield once_served(context, needed, loop(context, trail).run)
-
-
-def _head_of(trail: AuditTrail) -> Iterator[tuple[Labels, float]]:
-    """Yield how far the audit trail goes: a witness outside the cluster, for whoever scrapes it."""
-    if trail.head is not None:
-        yield (), float(trail.head.seq)
 
 
 def _show_ttl(context: LoopContext, ttl: TtlLoop) -> None:

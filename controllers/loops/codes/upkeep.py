@@ -102,7 +102,7 @@ class PruneLoop:
         found = [
             use
             for use in uses
-            if _is_told(use)
+            if use["status"]["state"] in FINAL
             and not _is_of(use, grants)
             and _code_end(use, codes, longest, now) <= now - SAFE
         ]
@@ -132,10 +132,6 @@ def _reduced(use: Object) -> Object:
         "spec": {key: spec.get(key) for key in ("usedAt", "code", "grantUid")},
         "status": {"state": (use.get("status") or {}).get("state")},
     }
-
-
-def _is_told(use: Object) -> bool:
-    return str((use.get("status") or {}).get("state") or "") in FINAL
 
 
 def _is_of(use: Object, grants: set[str]) -> bool:

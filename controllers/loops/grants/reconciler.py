@@ -120,9 +120,7 @@ class GrantReconciler:
                 self.queue.add((metadata.get("namespace") or "", metadata["name"]))
 
     def _all_grants(self) -> Iterator[Object]:
-        store = self._grants
-        if store is not None:
-            yield from (obj for key in store.keys() if (obj := store.get(key[1], key[0])))  # noqa: SIM118 - a Store, not a dict
+        yield from self._grants or ()
 
     async def _look(self, place: _Place) -> None:
         """Bring one grant up to now; raises KubeError, then it is tried again."""
@@ -153,19 +151,13 @@ class GrantReconciler:
         self, grant: grants.Grant, now: datetime
     ) -> tuple[grants.GrantPolicy | None, tuple[grants.Refusal, ...]]:
         """Return the grant policy that a request falls under: chosen once, then kept."""
-        readable = [found for obj in self._policy_objects() if (found := _readable(obj))]
+        readable = [found for obj in self._policies or () if (found := _readable(obj))]
         chosen = str(grant.status.get("grantPolicy") or "")
         if chosen:
             return next((one for one in readable if one.name == chosen), None), ()
         return grants.chosen_policy(
             grant, readable, circumstances_of(grant, self._all_grants(), now)
         )
-
-    def _policy_objects(self) -> list[Object]:
-        store = self._policies
-        if store is None:
-            return []
-        return [obj for key in store.keys() if (obj := store.get(key[1], key[0]))]  # noqa: SIM118 - a Store, not a dict
 
     async def _write(
         self, obj: Object, status: grants.GrantStatus, policy: grants.GrantPolicy | None

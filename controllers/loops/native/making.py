@@ -177,9 +177,8 @@ class NativePolicies:
             rights = [(verb, kind.group, kind.version, kind.plural) for verb in _VERBS]
             refused = await asyncio.gather(*map(self._rights.refusal, rights))
             if any(one is not None for one in refused):
-                reason = native.NotNative(
-                    f"insufficient permissions to generate {_plural(kind.kind)}"
-                )
+                plural = f"{kind.kind[:-1]}ies" if kind.kind.endswith("y") else f"{kind.kind}s"
+                reason = native.NotNative(f"insufficient permissions to generate {plural}")
                 reason.until = self._context.clock.now() + timedelta(seconds=REMEMBERED)
                 raise reason
 
@@ -273,10 +272,6 @@ class NativePolicies:
         """Delete what was made for a policy, bindings first."""
         for kind, obj in reversed(list(self._made_for(policy))):
             await self._context.drop(kind, obj)
-
-
-def _plural(kind: str) -> str:
-    return f"{kind[:-1]}ies" if kind.endswith("y") else f"{kind}s"
 
 
 def _is_own_choice(policy: Policy) -> bool:

@@ -17,7 +17,7 @@ from controllers.kube.clock import chance as by_chance
 from controllers.kube.kinds import NAMESPACES
 from controllers.kube.reflector import Selection
 from controllers.kube.workqueue import Gathering, WorkQueue
-from controllers.loops.following import counted, logged
+from controllers.loops.following import Following, counted, logged
 from controllers.loops.native.reported import ReportedNatives
 from controllers.loops.rules import concerned
 from controllers.runtime.webhook_routes import is_trigger
@@ -114,13 +114,13 @@ class BackgroundScan:
             await self._memory.recall()
         except KubeError as error:
             _log.warning("everything is judged anew: %s", error.message)
-        listeners = self._context.cache.on_change
-        listeners.append(self._world_changed)
-        self._natives.on_change.append(self._natives_changed)
         self._changes.add("")
         scan = counted(self._context.metrics, "background-scan", self.queue, self._scan)
         failed = logged(_log, lambda place: f"background scan of {place}")
-        try:
+        async with Following(self._context.informers) as following:
+            following.push_async_callback(self._release_all)
+            following.listen(self._context.cache.on_change, self._world_changed)
+            following.listen(self._natives.on_change, lambda: self._changes.add(""))
             async with asyncio.TaskGroup() as group:
                 group.create_task(self._changes.run(self._look, on_error=failed))
                 group.create_task(self._gathering.run())
@@ -130,11 +130,6 @@ class BackgroundScan:
                 group.create_task(self._again())
                 group.create_task(self._find_kinds())
                 group.create_task(self._remember())
-        finally:
-            listeners.remove(self._world_changed)
-            self._natives.on_change.remove(self._natives_changed)
-            for kind in list(self._stores):
-                await self._release(kind)
 
     # What there is to judge, and by what.
 
@@ -143,9 +138,6 @@ class BackgroundScan:
             self._changes.add("")
         elif change.kind == NAMESPACES:
             self._namespace_changed(change.object)
-
-    def _natives_changed(self) -> None:
-        self._changes.add("")
 
     def _namespace_changed(self, obj: Object) -> None:
         """Judge the objects of a namespace again when its labels are others than before."""
@@ -215,6 +207,10 @@ class BackgroundScan:
             self._object_changed(kind, store, change)
 
         self._stores[kind] = (store, store.on_change(changed))
+
+    async def _release_all(self) -> None:
+        for kind in list(self._stores):
+            await self._release(kind)
 
     async def _release(self, kind: Kind) -> None:
         store, stop = self._stores.pop(kind)

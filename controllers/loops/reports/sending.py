@@ -156,7 +156,10 @@ class Reports:
                     raise
                 self._is_written_together = error.status != 405
             else:
-                return [_error_in(one) for _, one in zip(reports, found["items"], strict=True)]
+                return [
+                    None if one.get("status") == _SUCCESS else error_of(500, one)
+                    for _, one in zip(reports, found["items"], strict=True)
+                ]
         answers: list[KubeError | None] = []
         for report in reports:
             try:
@@ -188,7 +191,3 @@ def _are_written_at_once(writes: Sequence[_Write], one: _Write) -> bool:
 def _place(report: Object) -> tuple[str, str]:
     metadata = report["metadata"]
     return str(metadata.get("namespace") or ""), str(metadata["name"])
-
-
-def _error_in(status: Object) -> KubeError | None:
-    return None if status.get("status") == _SUCCESS else error_of(500, status)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from controllers.kube import Conflict, Kind, NotFound
 from controllers.kube.client import PAGE
 from controllers.kube.workqueue import WorkQueue
+from controllers.loops.following import Following, logged
 from controllers.loops.native.reported import ReportedNatives
 from controllers.store.policies import is_policy
 from controllers.store.reports import is_reported, pair_of, summary
 from engine import vocabulary
-from engine.errors import EngineError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,20 +44,14 @@ class ReportSweep:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        listeners = self._context.cache.on_change
-        listeners.append(self._changed)
-        self._natives.on_change.append(self._natives_changed)
-        self.queue.add("")
-        try:
+        failed = logged(_log, lambda _: "reports could not be swept")
+        async with Following(self._context.informers) as following:
+            following.listen(self._context.cache.on_change, self._changed)
+            following.listen(self._natives.on_change, lambda: self.queue.add(""))
+            self.queue.add("")
             # INVARIANT: rows of a policy that was not listed yet are not taken for those of one that is gone.
             await self._natives.wait_known()
-            await self.queue.run(self._look, on_error=_failed)
-        finally:
-            listeners.remove(self._changed)
-            self._natives.on_change.remove(self._natives_changed)
-
-    def _natives_changed(self) -> None:
-        self.queue.add("")
+            await self.queue.run(self._look, on_error=failed)
 
     def _changed(self, change: Change) -> None:
         if is_policy(change.object):
@@ -122,10 +116,3 @@ def _speaking(snapshot: Snapshot, natives: Mapping[str, CompiledPolicy]) -> Spea
 def _speaks(known: Speaking, row: Object, kind: str) -> bool:
     pair = pair_of(row)
     return pair in known and ((kinds := known[pair]) is None or kind in kinds)
-
-
-def _failed(_: str, error: Exception) -> None:
-    if isinstance(error, EngineError):
-        _log.warning("reports could not be swept: %s", error.message)
-    else:
-        _log.error("reports could not be swept", exc_info=error)
