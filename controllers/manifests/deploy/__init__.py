@@ -7,6 +7,7 @@ everything but the API server's calls and metrics. The image is built from the D
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import ACCOUNTS, Job
@@ -70,7 +71,7 @@ def namespace_of(name: str = NAMESPACE) -> Object:
     level = {
         f"pod-security.kubernetes.io/{mode}": "restricted" for mode in ("enforce", "audit", "warn")
     }
-    made = _head("v1", "Namespace", name, "")
+    made = _head("v1", "Namespace", name)
     made["metadata"]["labels"] = {**made["metadata"]["labels"], **level}
     return made
 
@@ -130,15 +131,19 @@ def _pod(choice: Choice) -> Object:
         ],
     }
     if choice.with_topology_spread:
-        made["topologySpreadConstraints"] = [_spread(key) for key in _DOMAINS]
+        domains = ("kubernetes.io/hostname", "topology.kubernetes.io/zone")
+        made["topologySpreadConstraints"] = [_spread(key) for key in domains]
+    return {**made, **chosen_for_pods(choice)}
+
+
+def chosen_for_pods(choice: Choice) -> Object:
+    """Return what every Pod of ours says where it was chosen: pull secrets and a priority."""
+    made: Object = {}
     if choice.pull_secrets:
         made["imagePullSecrets"] = [{"name": one} for one in choice.pull_secrets]
     if choice.priority_class:
         made["priorityClassName"] = choice.priority_class
     return made
-
-
-_DOMAINS: Final = ("kubernetes.io/hostname", "topology.kubernetes.io/zone")
 
 
 def _spread(key: str) -> Object:
@@ -261,25 +266,33 @@ def network_policy(namespace: str = NAMESPACE) -> Object:
                     "ports": [{"port": METRICS_PORT, "protocol": "TCP"}],
                 },
             ],
-            "egress": [
-                {"ports": [{"port": 53, "protocol": name} for name in ("UDP", "TCP")]},
-                {"ports": [{"port": port, "protocol": "TCP"} for port in (443, 6443)]},
-            ],
+            "egress": calls_out(443, 6443),
         },
     }  # fmt: skip
 
 
-def _head(api_version: str, kind: str, name: str, namespace: str) -> Object:
-    metadata = {"name": name, **({"namespace": namespace} if namespace else {})}
-    return {
-        "apiVersion": api_version,
-        "kind": kind,
-        "metadata": {
-            **metadata,
-            "labels": {**_LABELS},
-            "annotations": {vocabulary.OWNER: "kpolicy"},
-        },
+def calls_out(*ports: int) -> list[Object]:
+    """Return the rules of a NetworkPolicy that lets DNS out, and calls to some ports."""
+    return [
+        {"ports": [{"port": 53, "protocol": name} for name in ("UDP", "TCP")]},
+        {"ports": [{"port": port, "protocol": "TCP"} for port in ports]},
+    ]
+
+
+def headed(
+    labels: dict[str, str], api_version: str, kind: str, name: str, namespace: str = ""
+) -> Object:
+    """Return what every object of an installation begins with."""
+    metadata = {
+        "name": name,
+        **({"namespace": namespace} if namespace else {}),
+        "labels": {**labels},
+        "annotations": {vocabulary.OWNER: "kpolicy"},
     }
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+
+_head: Final = partial(headed, _LABELS)
 
 
 def service_monitor(namespace: str = NAMESPACE) -> Object:

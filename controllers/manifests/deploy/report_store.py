@@ -12,9 +12,8 @@ from controllers.kube.kinds import CLASSIC_REPORTS, OPENREPORTS
 from controllers.manifests.choice import labels_of, selector_of
 from controllers.manifests.rbac import GROUP
 from controllers.manifests.rbac.rules import rule
-from engine import vocabulary
 
-from . import SCRATCH, UNPRIVILEGED_POD, confined, probe
+from . import SCRATCH, UNPRIVILEGED_POD, calls_out, chosen_for_pods, confined, headed, probe
 
 if TYPE_CHECKING:
     from controllers.manifests.choice import Choice
@@ -32,8 +31,6 @@ SELECTOR: Final = selector_of("report-store")
 _LABELS: Final = labels_of("report-store")
 _KINDS: Final = (CLASSIC_REPORTS.namespaced, OPENREPORTS.namespaced)
 _PRIORITY: Final = 100
-_NOT_OF_A_DEFINITION: Final = {"kube-aggregator.kubernetes.io/automanaged": "false"}
-"""Keeps the API server from leading back to the definition of a kind that is installed, too."""
 
 
 def api_service_names() -> tuple[str, ...]:
@@ -93,10 +90,7 @@ def _network_policy(namespace: str) -> Object:
             "podSelector": {"matchLabels": {**SELECTOR}},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [{"ports": [{"port": PORT, "protocol": "TCP"}]}],
-            "egress": [
-                {"ports": [{"port": 53, "protocol": name} for name in ("UDP", "TCP")]},
-                {"ports": [{"port": port, "protocol": "TCP"} for port in (443, 5432, 6443)]},
-            ],
+            "egress": calls_out(443, 5432, 6443),
         },
     }
 
@@ -121,17 +115,13 @@ def _stateful_set(choice: Choice) -> Object:
 
 
 def _pod(choice: Choice) -> Object:
-    made: Object = {
+    return {
         "serviceAccountName": NAME,
         "securityContext": {**UNPRIVILEGED_POD, "fsGroup": UNPRIVILEGED_POD["runAsGroup"]},
         "containers": [_container(choice)],
         "volumes": [{**SCRATCH}],
+        **chosen_for_pods(choice),
     }
-    if choice.pull_secrets:
-        made["imagePullSecrets"] = [{"name": one} for one in choice.pull_secrets]
-    if choice.priority_class:
-        made["priorityClassName"] = choice.priority_class
-    return made
 
 
 def arguments(port: int = PORT, database: str = DATABASE) -> list[str]:
@@ -161,7 +151,8 @@ def _container(choice: Choice) -> Object:
 def _api_service(group: str, version: str, namespace: str) -> Object:
     made = _head("apiregistration.k8s.io/v1", "APIService")
     made["metadata"]["name"] = f"{version}.{group}"
-    made["metadata"]["labels"] |= _NOT_OF_A_DEFINITION
+    # keeps the API server from leading back to the definition of a kind that is installed, too
+    made["metadata"]["labels"]["kube-aggregator.kubernetes.io/automanaged"] = "false"
     return {
         **made,
         "spec": {
@@ -175,13 +166,4 @@ def _api_service(group: str, version: str, namespace: str) -> Object:
 
 
 def _head(api_version: str, kind: str, namespace: str = "") -> Object:
-    return {
-        "apiVersion": api_version,
-        "kind": kind,
-        "metadata": {
-            "name": NAME,
-            **({"namespace": namespace} if namespace else {}),
-            "labels": {**_LABELS},
-            "annotations": {vocabulary.OWNER: "kpolicy"},
-        },
-    }
+    return headed(_LABELS, api_version, kind, NAME, namespace)

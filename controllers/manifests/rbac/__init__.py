@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import ACCOUNTS, CONTROLLERS, Job
+from controllers.kube.kinds import SERVICE_ACCOUNTS
 from controllers.manifests.choice import INSTANCE, NAMESPACE, labels_of, selector_of
 from engine.model.kinds import ASKED_KINDS, CEL_GROUP, CLASSIC_GROUP, KINDS
 from engine.vocabulary import RIGHTS_FOR
@@ -40,15 +41,7 @@ def roles(namespace: str = NAMESPACE, *, with_people: bool = True) -> list[Objec
 
 def _account(namespace: str, job: Job) -> Object:
     """Return the account of a job; only that of admission has Pods, which need to find its token."""
-    made: Object = {
-        "apiVersion": "v1",
-        "kind": "ServiceAccount",
-        "metadata": {
-            "name": ACCOUNTS[job],
-            "namespace": namespace,
-            "labels": labels_of(f"{job.value}-controller"),
-        },
-    }
+    made = SERVICE_ACCOUNTS.document(ACCOUNTS[job], namespace, labels=labels_of(job.controller))
     return made if job is Job.ADMISSION else {**made, "automountServiceAccountToken": False}
 
 
