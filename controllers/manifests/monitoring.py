@@ -26,15 +26,33 @@ class Alert:
     name: str
     expression: str
     after: str
-    severity: str
     summary: str
     help: str
+    severity: str = WARNING
+
+
+def _rate(metric: str, by: str = "", window: str = "5m", where: str = "") -> str:
+    """Return how fast a counter grows, for each value of some labels."""
+    grown = f"rate({metric}_total{where and f'{{{where}}}'}[{window}])"
+    return f"sum by ({by}) ({grown})" if by else f"sum({grown})"
+
+
+def _quantile(share: str, metric: str, by: str = "le") -> str:
+    return f"histogram_quantile({share}, sum by ({by}) (rate({metric}_bucket[5m])))"
+
+
+_REVIEW: Final = "kyverno_admission_review_duration_seconds"
+_EXECUTION: Final = "kyverno_policy_execution_duration_seconds"
+_CERTIFICATE_LEFT: Final = "min(kpolicy_certificate_expiry_timestamp_seconds) - time()"
+_BROKEN_WATCHES: Final = "sum by (resource_resource) (increase(kpolicy_watch_problems_total[15m]))"
+_OF_PROCESSES: Final = "sum by (instance, process)"
+_FAILS: Final = 'rule_result="fail"'
 
 
 def _errors_of_rules() -> str:
-    classic = 'sum by (policy_name) (rate(kyverno_policy_results_total{rule_result="error"}[15m]))'
+    classic = _rate("kyverno_policy_results", "policy_name", "15m", 'rule_result="error"')
     cel = (
-        f'sum by (policy_name) (rate(kyverno_{one}_policy_results_total{{result="error"}}[15m]))'
+        _rate(f"kyverno_{one}_policy_results", "policy_name", "15m", 'result="error"')
         for one in CEL
     )
     return " or ".join(f"{one} > 0" for one in (classic, *cel))
@@ -42,8 +60,8 @@ def _errors_of_rules() -> str:
 
 def _errors_of_clean_ups() -> str:
     names = ("cleanup", "deleting", "ttl")
-    parts = (f"sum(rate(kyverno_{one}_controller_errors_total[15m])) > 0" for one in names)
-    return " or ".join(parts)
+    parts = (_rate(f"kyverno_{one}_controller_errors", window="15m") for one in names)
+    return " or ".join(f"{one} > 0" for one in parts)
 
 
 ALERTS: Final = (
@@ -51,55 +69,51 @@ ALERTS: Final = (
         "KpolicyAbsent",
         "absent(kyverno_info)",
         "5m",
-        CRITICAL,
         "no controller is scraped",
         "Without controllers, requests about what policies fail closed on are refused: `kubectl kpolicy doctor`.",
+        CRITICAL,
     ),
     Alert(
         "KpolicyNoLeader",
         "sum(kpolicy_leading) == 0",
         "2m",
-        CRITICAL,
         "no replica leads",
         "Nothing is generated, cleaned up, granted or sealed: read the Lease `kyverno` and what replicas log of it.",
+        CRITICAL,
     ),
     Alert(
         "KpolicyReviewsUndecided",
-        "sum by (reason) (rate(kpolicy_reviews_refused_total[5m])) > 0",
+        f"{_rate('kpolicy_reviews_refused', 'reason')} > 0",
         "5m",
-        WARNING,
         "requests are answered by their failure policy ({{ $labels.reason }})",
         "`overload` wants more replicas, `deadline` cheaper policies or a longer time-out, `not ready` a look at what is not listed.",
     ),
     Alert(
         "KpolicyReviewsSlow",
-        "histogram_quantile(0.99, sum by (le) (rate(kyverno_admission_review_duration_seconds_bucket[5m]))) > 1",
+        f"{_quantile('0.99', _REVIEW)} > 1",
         "10m",
-        WARNING,
         "one of a hundred reviews takes more than a second",
         "The panel on policies shows which take the time; what they look up outside is part of it.",
     ),
     Alert(
         "KpolicyCertificateOld",
-        f"min(kpolicy_certificate_expiry_timestamp_seconds) - time() < {12 * _DAY}",
+        f"{_CERTIFICATE_LEFT} < {12 * _DAY}",
         "1h",
-        WARNING,
         "the webhook's certificate was not renewed when it was due",
         "The leader renews it 15 days before its end: read what it logs.",
     ),
     Alert(
         "KpolicyCertificateEnds",
-        f"min(kpolicy_certificate_expiry_timestamp_seconds) - time() < {7 * _DAY}",
+        f"{_CERTIFICATE_LEFT} < {7 * _DAY}",
         "10m",
-        CRITICAL,
         "the webhook's certificate ends within a week",
         "From then on the API server cannot ask, and what fails closed is refused. Deleting its Secret has another one made.",
+        CRITICAL,
     ),
     Alert(
         "KpolicyPolicyErrs",
         _errors_of_rules(),
         "15m",
-        WARNING,
         "policy {{ $labels.policy_name }} errs",
         "Its reports and Events say why: `kubectl kpolicy violations`.",
     ),
@@ -107,7 +121,6 @@ ALERTS: Final = (
         "KpolicyRequestsFail",
         'sum(rate(kyverno_updaterequest_total{status="failed"}[15m])) > 0',
         "15m",
-        WARNING,
         "what is to be generated or mutated fails",
         "The status of the UpdateRequests says why; mostly rights of the background account are missing.",
     ),
@@ -115,31 +128,28 @@ ALERTS: Final = (
         "KpolicyCleanUpsFail",
         _errors_of_clean_ups(),
         "15m",
-        WARNING,
         "objects that are to be deleted stay",
         "Events on the policies and objects say why; mostly rights of the clean-up account are missing.",
     ),
     Alert(
         "KpolicyResultsLost",
-        "sum by (circuit_name) (rate(kyverno_breaker_drops_total[5m])) > 0",
+        f"{_rate('kyverno_breaker_drops', 'circuit_name')} > 0",
         "10m",
-        WARNING,
         "results are dropped because too many wait ({{ $labels.circuit_name }})",
         "The background scan comes to them later; more replicas take more.",
     ),
     Alert(
         "KpolicyEventsLost",
-        "sum by (reason) (rate(kyverno_events_dropped_total[15m])) > 0",
+        f"{_rate('kyverno_events_dropped', 'reason', '15m')} > 0",
         "15m",
-        INFO,
         "Events are dropped ({{ $labels.reason }})",
         "`--omitEvents` leaves out those that nobody reads.",
+        INFO,
     ),
     Alert(
         "KpolicyWatchesBreak",
-        "sum by (resource_resource) (increase(kpolicy_watch_problems_total[15m])) > 10",
+        f"{_BROKEN_WATCHES} > 10",
         "5m",
-        WARNING,
         "{{ $labels.resource_resource }} cannot be followed",
         "Decisions go by what was known before: look at the API server, and at the rights that the log names.",
     ),
@@ -147,17 +157,17 @@ ALERTS: Final = (
         "KpolicyAuditRegressed",
         "increase(kpolicy_audit_regressions_total[1h]) > 0",
         "0m",
-        CRITICAL,
         "the audit trail is shorter than it was",
         "Somebody restored or deleted records: `kubectl kpolicy audit verify`.",
+        CRITICAL,
     ),
     Alert(
         "KpolicyExceptionEnds",
         f"kpolicy_exception_expiry_timestamp_seconds - time() < {_DAY} and kpolicy_exception_expiry_timestamp_seconds > time()",
         "0m",
-        INFO,
         "exception {{ $labels.exception }} ends within a day",
         "What it covers is refused from then on: `kubectl kpolicy grant extend`, or mend what needs it.",
+        INFO,
     ),
 )
 
@@ -188,108 +198,77 @@ class Panel:
     width: int = 12
 
 
-def _quantile(share: str, metric: str, by: str = "le") -> str:
-    return f"histogram_quantile({share}, sum by ({by}) (rate({metric}_bucket[5m])))"
+def _stat(title: str, unit: str, queries: Mapping[str, str]) -> Panel:
+    return Panel(title, unit, queries, "stat", 6)
 
 
-_REVIEW: Final = "kyverno_admission_review_duration_seconds"
-_EXECUTION: Final = "kyverno_policy_execution_duration_seconds"
+def _rates(title: str, metric: str, by: str, unit: str = "ops") -> Panel:
+    """Return a panel of how fast a counter grows, named by the values of its labels."""
+    legend = " ".join(f"{{{{{label}}}}}" for label in by.split(", "))
+    return Panel(title, unit, {legend: _rate(metric, by)})
+
+
 PANELS: Final = (
-    Panel(
-        "Replicas",
-        "short",
-        {"scraped": "count(kyverno_info)", "leading": "sum(kpolicy_leading)"},
-        "stat",
-        6,
+    _stat(
+        "Replicas", "short", {"scraped": "count(kyverno_info)", "leading": "sum(kpolicy_leading)"}
     ),
-    Panel(
-        "Certificate",
-        "s",
-        {"until its end": "min(kpolicy_certificate_expiry_timestamp_seconds) - time()"},
-        "stat",
-        6,
-    ),
-    Panel(
+    _stat("Certificate", "s", {"until its end": _CERTIFICATE_LEFT}),
+    _stat(
         "Policies' rules",
         "short",
         {
             "rules": "count(max by (policy_name, policy_namespace, rule_name) (kyverno_policy_rule_info_total))"
         },
-        "stat",
-        6,
     ),
-    Panel(
+    _stat(
         "Exceptions in force",
         "short",
         {"exceptions": "sum(max by (exception) (kpolicy_exceptions_in_force))"},
-        "stat",
-        6,
     ),
     Panel(
         "Requests",
         "reqps",
-        {
-            "allowed: {{request_allowed}}": "sum by (request_allowed) (rate(kyverno_admission_requests_total[5m]))"
-        },
+        {"allowed: {{request_allowed}}": _rate("kyverno_admission_requests", "request_allowed")},
     ),
     Panel(
         "How long answers take",
         "s",
         {"half": _quantile("0.5", _REVIEW), "99 of 100": _quantile("0.99", _REVIEW)},
     ),
-    Panel(
-        "Answered by failure policy",
-        "reqps",
-        {"{{reason}}": "sum by (reason) (rate(kpolicy_reviews_refused_total[5m]))"},
-    ),
+    _rates("Answered by failure policy", "kpolicy_reviews_refused", "reason", "reqps"),
     Panel(
         "Slowest policies",
         "s",
         {"{{policy_name}}": f"topk(10, {_quantile('0.99', _EXECUTION, 'le, policy_name')})"},
     ),
-    Panel(
-        "Results of classic policies",
-        "ops",
-        {"{{rule_result}}": "sum by (rule_result) (rate(kyverno_policy_results_total[5m]))"},
-    ),
+    _rates("Results of classic policies", "kyverno_policy_results", "rule_result"),
     Panel(
         "Results of policies in CEL",
         "ops",
-        {
-            f"{one}: {{{{result}}}}": f"sum by (result) (rate(kyverno_{one}_policy_results_total[5m]))"
-            for one in CEL
-        },
+        {f"{one}: {{{{result}}}}": _rate(f"kyverno_{one}_policy_results", "result") for one in CEL},
     ),
     Panel(
         "Denying most",
         "ops",
         {
-            "{{policy_name}}": 'topk(10, sum by (policy_name) (rate(kyverno_policy_results_total{rule_result="fail"}[15m])))'
+            "{{policy_name}}": f"topk(10, {_rate('kyverno_policy_results', 'policy_name', '15m', _FAILS)})"
         },
     ),
     Panel(
         "Uses of exceptions",
         "ops",
-        {
-            "{{exception}}": "topk(10, sum by (exception) (rate(kpolicy_exceptions_used_total[15m])))"
-        },
+        {"{{exception}}": f"topk(10, {_rate('kpolicy_exceptions_used', 'exception', '15m')})"},
     ),
     Panel("Grants", "short", {"{{state}}": "max by (state) (kpolicy_grants)"}),
     Panel("Audit trail", "short", {"records": "max(kpolicy_audit_head)"}),
-    Panel(
-        "Generated and mutated",
-        "ops",
-        {
-            "{{request_type}} {{status}}": "sum by (request_type, status) (rate(kyverno_updaterequest_total[5m]))"
-        },
-    ),
+    _rates("Generated and mutated", "kyverno_updaterequest", "request_type, status"),
     Panel(
         "Deleted",
         "ops",
         {
-            "clean-up policies": "sum(rate(kyverno_cleanup_controller_deletedobjects_total[5m]))",
-            "deleting policies": "sum(rate(kyverno_deleting_controller_deletedobjects_total[5m]))",
-            "TTLs": "sum(rate(kyverno_ttl_controller_deletedobjects_total[5m]))",
+            "clean-up policies": _rate("kyverno_cleanup_controller_deletedobjects"),
+            "deleting policies": _rate("kyverno_deleting_controller_deletedobjects"),
+            "TTLs": _rate("kyverno_ttl_controller_deletedobjects"),
         },
     ),
     Panel(
@@ -297,39 +276,27 @@ PANELS: Final = (
         "short",
         {"kinds": "count(max by (resource_group, resource_resource) (kpolicy_ttl_rights_missing))"},
     ),
-    Panel(
-        "Watches that broke",
-        "short",
-        {
-            "{{resource_resource}}": "sum by (resource_resource) (increase(kpolicy_watch_problems_total[15m]))"
-        },
-    ),
+    Panel("Watches that broke", "short", {"{{resource_resource}}": _BROKEN_WATCHES}),
     Panel(
         "Loops",
         "ops",
         {
-            "{{controller_name}}": "sum by (controller_name) (rate(kyverno_controller_reconcile_total[5m]))",
-            "{{controller_name}} again": "sum by (controller_name) (rate(kyverno_controller_requeue_total[5m]))",
+            "{{controller_name}}": _rate("kyverno_controller_reconcile", "controller_name"),
+            "{{controller_name}} again": _rate("kyverno_controller_requeue", "controller_name"),
         },
     ),
-    Panel(
-        "Questions to the API server",
-        "ops",
-        {"{{operation}}": "sum by (operation) (rate(kyverno_client_queries_total[5m]))"},
-    ),
+    _rates("Questions to the API server", "kyverno_client_queries", "operation"),
     Panel(
         "Memory",
         "bytes",
-        {
-            "{{instance}} {{process}}": "sum by (instance, process) (kpolicy_process_resident_memory_bytes)"
-        },
+        {"{{instance}} {{process}}": f"{_OF_PROCESSES} (kpolicy_process_resident_memory_bytes)"},
     ),
     Panel(
         "Open files and tasks",
         "short",
         {
-            "{{instance}} {{process}} files": "sum by (instance, process) (kpolicy_process_open_files)",
-            "{{instance}} {{process}} tasks": "sum by (instance, process) (kpolicy_process_tasks)",
+            "{{instance}} {{process}} files": f"{_OF_PROCESSES} (kpolicy_process_open_files)",
+            "{{instance}} {{process}} tasks": f"{_OF_PROCESSES} (kpolicy_process_tasks)",
         },
     ),
 )
