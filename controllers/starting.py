@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import gc
 import logging
 import time
@@ -20,6 +19,7 @@ from controllers.lookups.egress import EgressRules, read_rules
 from controllers.runtime.cluster_cache import ClusterCache
 from controllers.runtime.entropy import fixed_key, shared_key
 from controllers.runtime.figures import count_problems, count_queries
+from controllers.runtime.memory import trim
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.options import EACH, Options
 from controllers.runtime.process import Connection, Loops, Runtime
@@ -244,7 +244,6 @@ async def return_freed() -> None:
     and what lies about meanwhile keeps its neighbours' memory. What a rush took stays with the process otherwise, and every
     rush leaves other gaps; only glibc keeps it, and can be told.
     """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     generation = 2
     while True:
         await asyncio.sleep(RETURNED_EVERY)
@@ -252,8 +251,7 @@ async def return_freed() -> None:
         gc.collect(generation)
         if time.thread_time() - began > LONGEST_COLLECTION:
             generation = 1
-        if trim is not None:
-            trim(0)
+        trim()
 
 
 async def _key(options: Options, client: Client) -> bytes:

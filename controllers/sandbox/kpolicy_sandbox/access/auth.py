@@ -190,7 +190,8 @@ def _check(call: Call, name: str, verb: str, plural: str, rules: list[Object]) -
     if decide(call.cluster, call.user, asked):
         return
     held = [rule for rule, _ in rules_for(call.cluster, call.user, call.namespace)]
-    missing = [_shown(one) for one in _questions(rules, call.namespace) if not _held(held, one)]
+    asked_for = _questions(rules, call.namespace)
+    missing = [_shown(one) for one in asked_for if not any(allows(rule, one) for rule in held)]
     if missing:
         groups = " ".join(call.user.groups)
         why = (
@@ -198,10 +199,6 @@ def _check(call: Call, name: str, verb: str, plural: str, rules: list[Object]) -
             + "\n".join(missing)
         )
         raise forbidden(call.resource.plural, GROUP, call.name or name, why)
-
-
-def _held(held: list[Object], question: Question) -> bool:
-    return any(allows(rule, question) for rule in held)
 
 
 def _questions(rules: list[Object], namespace: str) -> Iterator[Question]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kpolicy_sandbox.call import Call
+    from kpolicy_sandbox.kinds import Resource
 
     from .rules import Match
 
@@ -141,13 +142,9 @@ def review_of(call: Call, match: Match, subject: Subject) -> Object:
     request: Object = {
         "uid": str(uuid.uuid4()),
         "kind": _kind(call, wanted.group, wanted.version),
-        "resource": {"group": wanted.group, "version": wanted.version, "resource": wanted.plural},
+        "resource": _named(wanted),
         "requestKind": _kind(call, asked.group, asked.version),
-        "requestResource": {
-            "group": asked.group,
-            "version": asked.version,
-            "resource": asked.plural,
-        },
+        "requestResource": _named(asked),
         "operation": subject.operation,
         "userInfo": call.user.info(),
         "object": presented(wanted, subject.obj) if subject.obj else None,
@@ -164,6 +161,10 @@ def review_of(call: Call, match: Match, subject: Subject) -> Object:
     elif call.resource.storage == "/namespaces" and name:
         request["namespace"] = name
     return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
+
+
+def _named(resource: Resource) -> Object:
+    return {"group": resource.group, "version": resource.version, "resource": resource.plural}
 
 
 def _kind(call: Call, group: str, version: str) -> Object:

@@ -81,11 +81,8 @@ async def _report(cluster: Cluster, obj: Object, by: str, failure: ApiError) -> 
     """Write the Event by which people learn why there are no Pods; a refusal of the Event itself changes nothing."""
     meta, now = obj["metadata"], cluster.clock.stamp()
     about = {
-        "apiVersion": obj["apiVersion"],
-        "kind": obj["kind"],
-        "name": meta["name"],
-        "namespace": meta["namespace"],
-        "uid": meta["uid"],
+        **{key: obj[key] for key in ("apiVersion", "kind")},
+        **{key: meta[key] for key in ("name", "namespace", "uid")},
     }
     event = {
         "metadata": {

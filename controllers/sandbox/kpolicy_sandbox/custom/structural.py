@@ -28,14 +28,7 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "integer": (int,),
     "number": (int, float),
 }
-_WORDS = {
-    dict: "object",
-    list: "array",
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-}
+_WORDS = {types[-1]: word for word, types in _TYPES.items()}
 
 
 def type_cause(schema: Schema, value: Any, path: str) -> errors.Cause | None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Object = dict[str, Any]
 HEALTH = {"/healthz", "/livez", "/readyz"}
+_PATHS = ["/api", "/api/v1", "/apis", "/openapi/v2", "/openapi/v3", "/sandbox/clock", "/version"]
 VERSION = {
     "major": "1",
     "minor": "32",
@@ -37,16 +38,7 @@ def answer(cluster: Cluster, path: str, accept: str) -> tuple[Any, str]:
     registry = cluster.registry
     match [part for part in path.split("/") if part]:
         case []:
-            paths = [
-                "/api",
-                "/api/v1",
-                "/apis",
-                "/openapi/v2",
-                "/openapi/v3",
-                "/sandbox/clock",
-                "/version",
-            ]
-            return {"paths": paths}, ""
+            return {"paths": _PATHS}, ""
         case ["version"]:
             return VERSION, ""
         case ["api" | "apis" as root]:

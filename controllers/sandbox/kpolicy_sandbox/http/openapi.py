@@ -58,8 +58,7 @@ def document(registry: Registry, place: str) -> Object:
     paths: Object = {}
     schemas: Object = {}
     for resource in resources:
-        for path, operations in _paths(place, resource).items():
-            paths[path] = operations
+        paths |= _paths(place, resource)
         _add_schema(resource, schemas)
     return {
         "openapi": "3.0.0",

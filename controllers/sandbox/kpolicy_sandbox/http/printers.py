@@ -55,10 +55,6 @@ def _pairs(selector: Any) -> str:
     return ",".join(f"{key}={value}" for key, value in sorted(labels.items())) or "<none>"
 
 
-def _reference(obj: Object, _: datetime) -> str:
-    return f"{obj['roleRef']['kind']}/{obj['roleRef']['name']}"
-
-
 def _param_kind(obj: Object, _: datetime) -> str:
     kind = _spec(obj).get("paramKind")
     return f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else "<unset>"
@@ -137,19 +133,11 @@ def _event_object(obj: Object, _: datetime) -> str:
     return f"{str(about.get('kind', '')).lower()}/{about.get('name', '')}"
 
 
-def _event_text(obj: Object, _: datetime) -> str:
-    return str(obj.get("message", obj.get("note", ""))).strip()
-
-
 def _node_status(obj: Object, _: datetime) -> str:
     conditions = (obj.get("status") or {}).get("conditions") or ()
     ready = any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
     shown = "Ready" if ready else "NotReady"
     return f"{shown},SchedulingDisabled" if _spec(obj).get("unschedulable") else shown
-
-
-def _created(obj: Object, _: datetime) -> Any:
-    return obj["metadata"].get("creationTimestamp")
 
 
 def _number(name: str, path: str) -> Column:
@@ -163,13 +151,13 @@ _WIDE = (
     Column("Selector", _selector(".spec.selector"), priority=1),
 )
 _BINDING = (
-    Column("Role", _reference),
+    Column("Role", lambda obj, _: f"{obj['roleRef']['kind']}/{obj['roleRef']['name']}"),
     AGE,
     Column("Users", _subjects("User"), priority=1),
     Column("Groups", _subjects("Group"), priority=1),
     Column("ServiceAccounts", _subjects("ServiceAccount"), priority=1),
 )
-_CREATED = (Column("Created At", _created, "date"),)
+_CREATED = (Column("Created At", _at(".metadata.creationTimestamp", None), "date"),)
 _WEBHOOKS = (Column("Webhooks", _count(".webhooks"), "integer"), AGE)
 
 _NATIVE_BINDING = (
@@ -213,7 +201,7 @@ BUILTIN: dict[str, tuple[Column, ...]] = {
         Column("Object", _event_object),
         Column("Subobject", _at(".involvedObject.fieldPath"), priority=1),
         Column("Source", _at(".source.component"), priority=1),
-        Column("Message", _event_text),
+        Column("Message", lambda obj, _: str(obj.get("message", obj.get("note", ""))).strip()),
         Column("Count", _at(".count", 1), "integer", priority=1),
     ),
     "apps/deployments": (

@@ -141,14 +141,16 @@ _CANNOT = {
 _SHORTEST, _USUAL = 600, 3600
 
 
-async def act_below(call: Call, body: Body) -> tuple[int, Object]:
+async def act_below(call: Call, body: Body) -> tuple[int, Object | read.Page]:
     """Do what a call asks of a subresource; return the HTTP status and the object to show. ApiError 404, 405, 501."""
     resource, name = call.resource, call.subresource
     if name in _CANNOT and name in resource.subresources:
         write.current_of(call)
         raise errors.not_implemented(_CANNOT[name])
     if name == "status" and resource.has_status:
-        return await _status(call, body)
+        if call.verb not in {"get", "update", "patch"}:
+            raise errors.method_not_allowed()
+        return await act(call, body)
     if name == "scale" and resource.has_scale:
         return await _scale(call, body)
     if name not in resource.subresources:
@@ -159,24 +161,12 @@ async def act_below(call: Call, body: Body) -> tuple[int, Object]:
         case "eviction", "create":
             return 201, await _evict(call, _or_empty(body))
         case "ephemeralcontainers", _:
-            code, shown = await act(call, body)
-            assert isinstance(shown, dict), "neither a list nor a watch has a name"
-            return code, shown
+            return await act(call, body)
     raise errors.method_not_allowed()
 
 
 def _or_empty(body: Body) -> Object:
     return {} if body.value is None else whole(body)
-
-
-async def _status(call: Call, body: Body) -> tuple[int, Object]:
-    if call.verb == "get":
-        return 200, write.current_of(call)
-    if call.verb == "update":
-        return 200, await write.update(call, lambda _: whole(body))
-    if call.verb == "patch":
-        return await patch(call, body)
-    raise errors.method_not_allowed()
 
 
 async def _scale(call: Call, body: Body) -> tuple[int, Object]:

@@ -158,13 +158,14 @@ def _two(large: int, unit: str, small: int, small_unit: str) -> str:
     return f"{large}{unit}{small}{small_unit}" if small else f"{large}{unit}"
 
 
-def _name(obj: Object, _: datetime) -> Any:
-    return obj["metadata"]["name"]
-
-
-def _age(obj: Object, now: datetime) -> Any:
-    return age_of(obj["metadata"].get("creationTimestamp"), now)
-
-
-NAME = Column("Name", _name, format="name", description="Name must be unique within a namespace.")
-AGE = Column("Age", _age, description="Time since the object was created.")
+NAME = Column(
+    "Name",
+    lambda obj, _: obj["metadata"]["name"],
+    format="name",
+    description="Name must be unique within a namespace.",
+)
+AGE = Column(
+    "Age",
+    lambda obj, now: age_of(obj["metadata"].get("creationTimestamp"), now),
+    description="Time since the object was created.",
+)

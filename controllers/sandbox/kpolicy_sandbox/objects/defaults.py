@@ -45,15 +45,10 @@ def _service(obj: Object) -> None:
         fill(spec, allocateLoadBalancerNodePorts=True)
 
 
-def _secret(obj: Object) -> None:
-    fill(obj, type="Opaque")
-
-
 def _binding(obj: Object) -> None:
     fill(obj.setdefault("roleRef", {}), apiGroup="rbac.authorization.k8s.io")
     for subject in obj.get("subjects") or ():
-        core = subject.get("kind") == "ServiceAccount"
-        if not core:
+        if subject.get("kind") != "ServiceAccount":
             fill(subject, apiGroup="rbac.authorization.k8s.io")
 
 
@@ -99,10 +94,6 @@ def _crd(obj: Object) -> None:
     fill(spec, conversion={"strategy": "None"})
 
 
-def _autoscaler(obj: Object) -> None:
-    fill(obj.setdefault("spec", {}), minReplicas=1)
-
-
 def _namespace(obj: Object) -> None:
     labels = obj["metadata"].setdefault("labels", {})
     if name := obj["metadata"].get("name"):
@@ -113,7 +104,7 @@ _FILLERS: dict[str, Callable[[Object], None]] = {
     **WORKLOADS,
     "Pod": pod,
     "Service": _service,
-    "Secret": _secret,
+    "Secret": lambda obj: fill(obj, type="Opaque"),
     "RoleBinding": _binding,
     "ClusterRoleBinding": _binding,
     "NetworkPolicy": _network_policy,
@@ -121,6 +112,6 @@ _FILLERS: dict[str, Callable[[Object], None]] = {
     "ValidatingWebhookConfiguration": _webhooks,
     "MutatingWebhookConfiguration": _webhooks,
     "CustomResourceDefinition": _crd,
-    "HorizontalPodAutoscaler": _autoscaler,
+    "HorizontalPodAutoscaler": lambda obj: fill(obj.setdefault("spec", {}), minReplicas=1),
     "Namespace": _namespace,
 }

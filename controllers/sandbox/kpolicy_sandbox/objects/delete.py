@@ -30,7 +30,8 @@ async def delete(call: Call, options: Object) -> tuple[Object, bool]:
     while True:
         current = current_of(call)
         _preconditions(call, current, options)
-        _protect(call)
+        if call.resource.storage == "/namespaces" and call.name in _PROTECTED:
+            raise forbidden("namespaces", "", call.name, "this namespace may not be deleted")
         subject = Subject("DELETE", None, current, options)
         await call.cluster.admission.mutate(call, subject)
         await call.cluster.admission.validate(call, subject)
@@ -67,11 +68,6 @@ def _preconditions(call: Call, current: Object, options: Object) -> None:
                 f"{name} in object meta: {held[field]}"
             )
             raise conflict(call.resource.plural, call.resource.group, call.name, why)
-
-
-def _protect(call: Call) -> None:
-    if call.resource.storage == "/namespaces" and call.name in _PROTECTED:
-        raise forbidden("namespaces", "", call.name, "this namespace may not be deleted")
 
 
 def _deleted(call: Call, current: Object, options: Object) -> tuple[Object, bool]:

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 Object = dict[str, Any]
 
 
-def _pod(obj: Object) -> Iterator[Cause]:
-    yield from _pod_spec(obj.get("spec") or {}, "spec")
-
-
 def _pod_spec(spec: Object, path: str) -> Iterator[Cause]:
     if not spec.get("containers"):
         yield required_field(f"{path}.containers")
@@ -75,12 +71,11 @@ def _workload(obj: Object) -> Iterator[Cause]:
 
 
 def _job(obj: Object) -> Iterator[Cause]:
-    template = (obj.get("spec") or {}).get("template") or {}
-    yield from _job_template(template, "spec.template.spec")
+    yield from _job_spec(obj.get("spec") or {}, "spec")
 
 
-def _job_template(template: Object, path: str) -> Iterator[Cause]:
-    spec = template.get("spec") or {}
+def _job_spec(job: Object, place: str) -> Iterator[Cause]:
+    spec, path = (job.get("template") or {}).get("spec") or {}, f"{place}.template.spec"
     yield from _pod_spec(spec, path)
     if spec.get("restartPolicy", "Always") == "Always":
         yield required_field(f"{path}.restartPolicy", 'valid values: "OnFailure", "Never"')
@@ -90,12 +85,11 @@ def _cron_job(obj: Object) -> Iterator[Cause]:
     spec = obj.get("spec") or {}
     if not spec.get("schedule"):
         yield required_field("spec.schedule")
-    template = ((spec.get("jobTemplate") or {}).get("spec") or {}).get("template") or {}
-    yield from _job_template(template, "spec.jobTemplate.spec.template.spec")
+    yield from _job_spec((spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
 
 
 PODS_AND_WORKLOADS: dict[str, Callable[[Object], Iterator[Cause]]] = {
-    "Pod": _pod,
+    "Pod": lambda obj: _pod_spec(obj.get("spec") or {}, "spec"),
     "Deployment": _workload,
     "ReplicaSet": _workload,
     "StatefulSet": _workload,

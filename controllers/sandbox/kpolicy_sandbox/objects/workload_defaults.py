@@ -58,10 +58,7 @@ def _daemon_set(obj: Object) -> None:
 
 
 def _job(obj: Object) -> None:
-    _job_spec(obj.setdefault("spec", {}))
-
-
-def _job_spec(spec: Object) -> None:
+    spec = obj.setdefault("spec", {})
     if spec.get("completions") is None and spec.get("parallelism") is None:
         spec["completions"] = 1
     fill(

@@ -13,7 +13,6 @@ from kpolicy_sandbox.errors import bad_request
 
 from .types import Field, item_type, struct
 
-_WORDS = {"string": "string", "bool": "bool", "int32": "int32", "int64": "int64"}
 _PYTHON: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "bool": (bool,),
@@ -78,7 +77,7 @@ def _fields(kind: str, value: Any, path: str, top: str, unknown: list[str]) -> A
     if found is None:
         return value
     if not isinstance(value, dict):
-        raise _mismatch(value, path, top, kind.replace(".", "", 0))
+        raise _mismatch(value, path, top, kind)
     made = {}
     for key, item in value.items():
         where = f"{path}.{key}" if path else key
@@ -103,12 +102,10 @@ def _is_left_out(field: Field, value: Any) -> bool:
 
 def _leaf(kind: str, value: Any, path: str, top: str) -> Any:
     wanted = _PYTHON[kind]
-    if isinstance(value, bool) and bool not in wanted:
-        raise _mismatch(value, path, top, _WORDS.get(kind, kind))
     if isinstance(value, float) and kind in {"int32", "int64"} and value.is_integer():
         return int(value)
-    if not isinstance(value, wanted):
-        raise _mismatch(value, path, top, _WORDS.get(kind, kind))
+    if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+        raise _mismatch(value, path, top, kind)
     if kind == "quantity":
         return _quantity(value, top)
     return value
