@@ -17,10 +17,11 @@ from controllers.kube.reflector import Informers
 from controllers.manifests.written import LEASE
 from controllers.runtime.feed import options_message, packed
 from controllers.runtime.metrics import Labels, Metrics
+from controllers.runtime.running import ended
 from controllers.runtime.watching import DiscoveryRefresh, Watches
 from controllers.runtime.workers import Workers, reserved_port
 from controllers.starting import clock_of, connected, loops_of, make_runtime, settle_memory, warner
-from controllers.webhook.certificates import Certificates, Pair, expiry
+from controllers.webhook.certificates import Pair, expiry
 from controllers.webhook.path_controller import PathController
 from controllers.webhook.secrets import ensure_certificates, watch_certificates
 from controllers.webhook.server import LONGEST_TIMEOUT, Routes, WebhookServer
@@ -146,7 +147,11 @@ class Replica:
             works += await self._serve(stack, runtime, watches, kinds, loops)
             if not self._options.observe_only:
                 webhook_controller = WebhookController(
-                    runtime, self._names(), self._url(), self._show, self._paths
+                    runtime,
+                    self._names(),
+                    self._url(),
+                    lambda made: self._load(made.leaf),
+                    self._paths,
                 )
                 kinds.on_change.append(webhook_controller.mark)
                 leads.append(webhook_controller.lead)
@@ -157,7 +162,7 @@ class Replica:
         if leads:
             self._election = asyncio.create_task(self._elect(runtime, leads))
             tasks.append(self._election)
-        stack.push_async_callback(_ended, tasks)
+        stack.push_async_callback(ended, tasks)
         return tasks
 
     async def _serve(
@@ -225,9 +230,6 @@ class Replica:
     def _names(self) -> list[str]:
         return list(names_for(self._options.namespace, self._url()))
 
-    def _show(self, certificates: Certificates) -> None:
-        self._load(certificates.leaf)
-
     def _load(self, pair: Pair) -> None:
         """Have new handshakes answered with a certificate."""
         if pair == self._pair:
@@ -272,7 +274,7 @@ class Replica:
                 async with asyncio.TaskGroup() as group:
                     for one in leads:
                         group.create_task(one())
-                    group.create_task(_forever())
+                    group.create_task(asyncio.Event().wait())
             finally:
                 self.is_leading = False
 
@@ -316,7 +318,7 @@ class Replica:
         """Let another replica lead, and answer for a while yet, so that callers find another one first."""
         _log.info("stopping")
         if self._election is not None:
-            await _ended([self._election])
+            await ended([self._election])
         if self._serving is not None:
             self._serving.drain()
             await self._clock.sleep(self._options.drain_seconds)
@@ -328,16 +330,6 @@ class Replica:
         with suppress(TimeoutError):
             async with asyncio.timeout(AFTERWORK):
                 await runtime.background_queue.finish()
-
-
-async def _forever() -> None:
-    await asyncio.Event().wait()
-
-
-async def _ended(tasks: list[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def serve(options: Options, *, stop: asyncio.Event | None = None) -> None:

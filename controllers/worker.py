@@ -18,6 +18,7 @@ from controllers.replica import AFTERWORK
 from controllers.runtime.feed import Channel, Message, options_in, take_over, unpacked
 from controllers.runtime.figures import show_process
 from controllers.runtime.logs import configure
+from controllers.runtime.running import ended
 from controllers.runtime.workers import HANG, PING
 from controllers.starting import clock_of, connected, loops_of, make_runtime, settle_memory
 from controllers.webhook.certificates import Pair
@@ -171,8 +172,7 @@ async def _serve(channel: Channel, setup: Message, runtime: Runtime) -> None:
         await Worker(channel, runtime, serving).run()
     finally:
         await runtime.background_queue.stop()
-        beside.cancel()
-        await asyncio.gather(beside, return_exceptions=True)
+        await ended([beside])
 
 
 def main() -> None:

@@ -103,7 +103,8 @@ ResourceLists = list[tuple[str, "Sequence[dict[str, Any]] | None"]]
 
 async def _resource_lists(client: Client) -> ResourceLists:
     """Return (group/version, resources) of everything; resources are None where their server does not answer."""
-    versions = [*await _core_versions(client), *await _group_versions(client)]
+    core = await client.raw("GET", "/api")
+    versions = [*(core.get("versions") or ()), *await _group_versions(client)]
     lists: ResourceLists = []
     for group_version in versions:
         root = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
@@ -118,10 +119,6 @@ async def _resource_lists(client: Client) -> ResourceLists:
         else:
             lists.append((group_version, answer.get("resources") or ()))
     return lists
-
-
-async def _core_versions(client: Client) -> list[str]:
-    return list((await client.raw("GET", "/api")).get("versions") or ())
 
 
 async def _group_versions(client: Client) -> list[str]:

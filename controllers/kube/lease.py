@@ -70,7 +70,7 @@ class Election:
         while not await self._try():
             await self._clock.sleep(RETRY_SECONDS * (1.0 + 0.2 * self._chance()))
         self._leads = True
-        work = asyncio.ensure_future(_called(lead))
+        work = asyncio.ensure_future(lead())
         renewing = asyncio.ensure_future(self._keep_renewing())
         try:
             await asyncio.wait((work, renewing), return_when=asyncio.FIRST_COMPLETED)
@@ -79,7 +79,7 @@ class Election:
             await _ended(work)
             await _ended(renewing)
             await self._within(RETRY_SECONDS, self._release)
-        if renewing.done() and not renewing.cancelled() and not _finished(work):
+        if work.cancelled() and not renewing.cancelled():
             raise LeadershipLost("the lease could not be renewed in time")
         await work
 
@@ -169,14 +169,6 @@ class Election:
 def micro_time(instant: datetime) -> str:
     """Return an instant as the API's MicroTime."""
     return instant.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-async def _called(lead: Callable[[], Awaitable[None]]) -> None:
-    await lead()
-
-
-def _finished(task: asyncio.Future[None]) -> bool:
-    return task.done() and not task.cancelled()
 
 
 async def _ended(task: asyncio.Future[None] | asyncio.Future[bool]) -> None:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, cast
 
-from .client import PAGE, Client, ListPage
+from .client import PAGE, Client
 from .clock import Backoff, Clock, SystemClock
 from .clock import chance as by_chance
 from .errors import Forbidden, Gone, KubeError, NotFound
@@ -85,6 +86,13 @@ class Reflector:
         self.problem = ""
         self._client = client
         self._selection = selection
+        self._page = partial(
+            client.list,
+            kind,
+            selection.namespace,
+            label_selector=selection.labels,
+            field_selector=selection.fields,
+        )
         self._clock: Clock = clock or SystemClock()
         self._chance = chance
         self._backoff = Backoff(chance=chance)
@@ -139,14 +147,8 @@ class Reflector:
             # A server that compacts faster than we turn pages would never let us finish: then everything at once.
             limit = 0
         while True:
-            page = await self._client.list(
-                self.kind,
-                self._selection.namespace,
-                label_selector=self._selection.labels,
-                field_selector=self._selection.fields,
-                limit=limit,
-                resume=resume,
-                metadata_only=self._selection.metadata_only,
+            page = await self._page(
+                limit=limit, resume=resume, metadata_only=self._selection.metadata_only
             )
             if self._is_paged:
                 keys.update(self.store.add(page.items))
@@ -221,7 +223,7 @@ class Reflector:
                 and self._clock.monotonic() - began < PATIENCE
             ):
                 await self._clock.sleep(LOOK)
-                page = await self._look()
+                page = await self._page(limit=1, metadata_only=True)
                 there = len(page.items) + page.remaining
                 rush.count(max(there - known, 0))
                 known = there
@@ -230,16 +232,6 @@ class Reflector:
         if known > 2 * len(self.store):
             # a list costs the server less than as many events
             self._version = ""
-
-    async def _look(self) -> ListPage:
-        return await self._client.list(
-            self.kind,
-            self._selection.namespace,
-            label_selector=self._selection.labels,
-            field_selector=self._selection.fields,
-            limit=1,
-            metadata_only=True,
-        )
 
     def _pause(self, error: KubeError, started: float) -> float:
         if isinstance(error, Forbidden | NotFound):
@@ -323,8 +315,30 @@ class Informers:
         key = (kind, selection)
         shared = self._shared.get(key)
         if shared is None:
-            shared = self._started(kind, selection, labels, reduce, enough, rush)
-            self._shared[key] = shared
+            indexes: dict[str, Callable[[Object], Iterable[str]]] = {
+                "owner": by_owner,
+                "uid": by_uid,
+            }
+            indexes.update({f"label:{name}": by_label(name) for name in labels})
+            whole = metadata_of if selection.metadata_only else trimmed
+            store = (
+                PackedStore()
+                if selection.packed
+                else Store(indexes=indexes, reduce=reduce or whole)
+            )
+            reflector = Reflector(
+                self._client,
+                kind,
+                store,
+                selection,
+                clock=self._clock,
+                on_problem=self._on_problem,
+                by_page=self._by_page,
+                enough=enough,
+                rush=rush,
+            )
+            task = asyncio.create_task(reflector.run(), name=f"reflector {kind}")
+            shared = self._shared[key] = _Shared(reflector, task)
         elif rush is None:
             shared.reflector.never_rest()
         shared.users += 1
@@ -346,34 +360,6 @@ class Informers:
         self._shared.clear()
         for task in tasks:
             await _stopped(task)
-
-    def _started(
-        self,
-        kind: Kind,
-        selection: Selection,
-        labels: Iterable[str],
-        reduce: Callable[[Object], Object] | None,
-        enough: Callable[[Sequence[Object]], bool] | None,
-        rush: Rush | None,
-    ) -> _Shared:
-        indexes: dict[str, Callable[[Object], Iterable[str]]] = {"owner": by_owner, "uid": by_uid}
-        indexes.update({f"label:{name}": by_label(name) for name in labels})
-        whole = metadata_of if selection.metadata_only else trimmed
-        store = (
-            PackedStore() if selection.packed else Store(indexes=indexes, reduce=reduce or whole)
-        )
-        reflector = Reflector(
-            self._client,
-            kind,
-            store,
-            selection,
-            clock=self._clock,
-            on_problem=self._on_problem,
-            by_page=self._by_page,
-            enough=enough,
-            rush=rush,
-        )
-        return _Shared(reflector, asyncio.create_task(reflector.run(), name=f"reflector {kind}"))
 
 
 async def _stopped(task: asyncio.Task[None]) -> None:

@@ -136,16 +136,17 @@ class Transport:
                 return await self._once(method, path, query, sent, accept, limits)
             except KubeError as error:
                 wait = _pause_after(error, method, pause)
-                if isinstance(error, Unauthorized) and attempt == 1 and self._spoiled():
+                if (
+                    isinstance(error, Unauthorized)
+                    and attempt == 1
+                    and self.access.credentials.spoil()
+                ):
                     wait = 0.0
                 if wait is None or attempt == _TRIES:
                     raise
             await self._clock.sleep(wait)
             pause *= 2
         raise AssertionError("the last attempt returns or raises")
-
-    def _spoiled(self) -> bool:
-        return self.access.credentials.spoil()
 
     async def _once(
         self,

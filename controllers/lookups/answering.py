@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from engine.model import Json
     from engine.model.result import ImageFinding
 
-    from .cluster import ClusterSource
+    from .cluster import ClusterSource, Entries
     from .egress import Gate
     from .services import ServiceSource
 
@@ -69,13 +69,6 @@ class TrustSource(Protocol):
         """Return the trusted root of a repository."""
 
 
-class EntrySource(Protocol):
-    """Answers from the global context."""
-
-    async def entry(self, lookup: evaluate.GlobalLookup) -> Json:
-        """Return the data of an entry, or of its projection (row A-55)."""
-
-
 class Lookups:
     """Answers questions from the sources there are; where there is none for a question, nobody is there to ask."""
 
@@ -85,7 +78,7 @@ class Lookups:
         cluster: ClusterSource | None = None,
         services: ServiceSource | None = None,
         images: ImageSource | None = None,
-        entries: EntrySource | None = None,
+        entries: Entries | None = None,
         gate: Gate | None = None,
         trust: TrustSource | None = None,
         parallel: int = PARALLEL,
@@ -95,10 +88,8 @@ class Lookups:
         self._cluster, self._services = cluster, services
         self._images, self._entries, self._gate = images, entries, gate
         self._trust = trust
-        self._cluster_room, self._outside = (
-            asyncio.Semaphore(parallel),
-            Room(parallel, MOST_WAITING),
-        )
+        self._cluster_room = asyncio.Semaphore(parallel)
+        self._outside = Room(parallel, MOST_WAITING)
         self._seconds = seconds
         self._also_close = also_close
         self._running: dict[tuple[str, evaluate.Lookup], asyncio.Task[evaluate.Answer]] = {}

@@ -135,7 +135,8 @@ class NoteLoop:
 
         Where it did, whoever asked for it last did it, and all others were refused; all of them are told of here.
         """
-        if await self._is_gone(note["spec"].get("object") or {}):
+        found = await self._context.live(note["spec"].get("object") or {})
+        if found is None or (found.get("metadata") or {}).get("deletionTimestamp"):
             # INVARIANT: read after the object was seen to be gone, so that the note of who did it is among them.
             *refused, done = await self._attempts(note)
             await self._trail.record(audit.entry_of(done, "ok"))
@@ -189,10 +190,6 @@ class NoteLoop:
         if is_seen and target.get("uid"):
             return "ok"
         return "" if at is not None and now < at + SETTLED else _NOT_SEEN
-
-    async def _is_gone(self, target: Object) -> bool:
-        found = await self._context.live(target)
-        return found is None or bool((found.get("metadata") or {}).get("deletionTimestamp"))
 
 
 def _is_same_attempt(one: Object, later: Object) -> bool:

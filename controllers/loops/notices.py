@@ -181,11 +181,7 @@ def _teams(told: Object) -> Object:
     return {"type": "message", "attachments": [content]}
 
 
-def _as_it_is(told: Object) -> Object:
-    return told
-
-
-BODIES: Final = {"generic": _as_it_is, "slack": _slack, "teams": _teams}
+BODIES: Final = {"generic": lambda told: told, "slack": _slack, "teams": _teams}
 """How a notice is written, by the Secret's `format`."""
 
 

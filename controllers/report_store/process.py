@@ -7,7 +7,6 @@ import base64
 import logging
 from contextlib import AsyncExitStack, suppress
 from dataclasses import astuple
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import orjson
@@ -15,6 +14,7 @@ import orjson
 from controllers.kube import Client, Clock, Kind, KubeError, connect, load_access
 from controllers.kube.clock import ServerClock
 from controllers.manifests.deploy.report_store import NAME, api_service_names
+from controllers.runtime.running import ended
 from controllers.webhook import certificates
 from controllers.webhook.tls import ServerTls, authorities_in
 from engine.errors import EngineError
@@ -22,15 +22,13 @@ from engine.errors import EngineError
 from .api import Api
 from .feed import Feed
 from .front import Front
-from .requester import FrontProxy, Requester, front_proxy
+from .requester import FrontProxy, front_proxy
 from .rights import Rights
 from .storage import Storage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
-
-    from aiohttp import web
 
     from .database import Session
     from .settings import Settings
@@ -67,7 +65,7 @@ class Store:
             api = Api(self._storage, feed, rights, self._clock)
             front = Front(
                 api,
-                partial(_who, proxy),
+                lambda certificate, request: proxy.requester(certificate, request.headers),
                 host=settings.host,
                 port=settings.port,
                 tls=self._tls.context,
@@ -77,7 +75,7 @@ class Store:
             stack.callback(feed.end_all)
             self.port = front.port
             tasks = [asyncio.create_task(work) for work in (feed.run(), self._upkeep(proxy))]
-            stack.push_async_callback(_ended, tasks)
+            stack.push_async_callback(ended, tasks)
             _log.info("reports are served on port %d", self.port)
             self.ready.set()
             await _first([asyncio.create_task(stop.wait()), *tasks])
@@ -116,22 +114,12 @@ class Store:
                 )
 
 
-def _who(proxy: FrontProxy, certificate: Any, request: web.BaseRequest) -> Requester | None:
-    return proxy.requester(certificate, request.headers)
-
-
 async def _first(tasks: list[asyncio.Task[Any]]) -> None:
     """Wait for the first task that ends; raises what it raises."""
     done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     tasks[0].cancel()
     for task in done:
         task.result()
-
-
-async def _ended(tasks: list[asyncio.Task[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def serve(settings: Settings, stop: asyncio.Event) -> None:

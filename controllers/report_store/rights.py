@@ -55,11 +55,10 @@ class Rights:
         if not await self._is_allowed_at_all(requester, action):
             raise _refused(requester, action)
         # INVARIANT: whatever roles say, reports are written by the controllers alone, so that what they tell can be believed.
-        if action.verb not in READING and not self._writes(requester.user, action.verb):
+        user, verb = requester.user, action.verb
+        may_write = user in self._writers or (verb == "delete" and user in COLLECTORS)
+        if verb not in READING and not may_write:
             raise _refused(requester, action, "reports are written by the reports controller only")
-
-    def _writes(self, user: str, verb: str) -> bool:
-        return user in self._writers or (verb == "delete" and user in COLLECTORS)
 
     async def _is_allowed_at_all(self, requester: Requester, action: Action) -> bool:
         """Ask about whoever writes reports for the kind first and not for each report, because sooner or later he reads them all."""

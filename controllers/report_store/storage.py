@@ -133,7 +133,8 @@ class Storage:
             try:
                 await self._write_together(taken)
             except asyncio.CancelledError:
-                self._refuse([*taken, *self._left()])
+                left = [self._queue.get_nowait() for _ in range(self._queue.qsize())]
+                self._refuse([*taken, *left])
                 raise
 
     async def _write_together(self, taken: list[_Waiting]) -> None:
@@ -160,9 +161,6 @@ class Storage:
                 one.outcome.set_result(outcome)
         for told in self.on_commit:
             told()
-
-    def _left(self) -> list[_Waiting]:
-        return [self._queue.get_nowait() for _ in range(self._queue.qsize())]
 
     @staticmethod
     def _refuse(waiting: list[_Waiting]) -> None:

@@ -22,12 +22,12 @@ import signal
 import warnings
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, get_args
 
 import orjson
 
 from engine.errors import LimitError
-from engine.evaluate import Evaluation, Lookup, lookups
+from engine.evaluate import Evaluation, Lookup
 from engine.model import Outcome, Review, RuleResult, RuleType, Status, Target
 from engine.model.result import Forgiven, ImageFinding
 
@@ -159,21 +159,7 @@ def _see_off() -> bool:
     return bool(_ending)
 
 
-_LOOKUPS: Final = {
-    kind.__name__: kind
-    for kind in (
-        lookups.ConfigMapLookup,
-        lookups.ApiCallLookup,
-        lookups.ServiceLookup,
-        lookups.ImageLookup,
-        lookups.SignatureLookup,
-        lookups.TrustLookup,
-        lookups.GlobalLookup,
-        lookups.ObjectLookup,
-        lookups.ListLookup,
-        lookups.HostLookup,
-    )
-}
+_LOOKUPS: Final = {kind.__name__: kind for kind in get_args(Lookup)}
 
 
 def written(found: Evaluation, review: Review) -> bytes:

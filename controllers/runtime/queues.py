@@ -12,6 +12,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING
 
+from .running import ended
+
 if TYPE_CHECKING:
     from .metrics import Metrics
 
@@ -57,9 +59,7 @@ class BackgroundQueue:
 
     async def stop(self) -> None:
         """Stop the workers where they are."""
-        for worker in self._workers:
-            worker.cancel()
-        await asyncio.gather(*self._workers, return_exceptions=True)
+        await ended(self._workers)
         self._workers = []
 
     async def _run(self) -> None:

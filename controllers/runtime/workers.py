@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from controllers.kube import Clock, Kind
     from controllers.kube.store import Store
 
-    from .cluster_cache import Change, ClusterCache
+    from .cluster_cache import ClusterCache
     from .metrics import Metrics
 
 PING: Final = 1.0
@@ -74,7 +74,7 @@ class Workers:
         self._workers: dict[int, _Worker] = {}
         self._changed = asyncio.Event()
         self._is_stopping = False
-        cache.on_change.append(self._on_change)
+        cache.on_change.append(lambda change: self.tell(change_message(change)))
         cache.on_listed.append(lambda kind: self.tell({"t": "LISTED", "k": str(kind)}))
 
     @property
@@ -119,7 +119,9 @@ class Workers:
             finally:
                 del self._workers[number]
                 worker.channel.close()
-                _end(worker.process)
+                if worker.process.returncode is None:
+                    with suppress(ProcessLookupError):
+                        worker.process.kill()
                 status = await worker.process.wait()
             self._on_outage()
             _log.warning(
@@ -168,15 +170,6 @@ class Workers:
                 with suppress(ProcessLookupError):
                     worker.process.kill()
                 return
-
-    def _on_change(self, change: Change) -> None:
-        self.tell(change_message(change))
-
-
-def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            process.kill()
 
 
 def reserved_port(host: str, port: int) -> socket.socket:

@@ -109,7 +109,8 @@ def _as_rules(wanted: Wanted) -> list[dict[str, Any]]:
     joined: dict[tuple[Place, tuple[str, ...]], list[str]] = {}
     for place, resources in wanted.items():
         for resource, operations in resources.items():
-            joined.setdefault((place, _ordered(operations)), []).append(resource)
+            named = (ANY,) if ANY in operations else tuple(sorted(operations))
+            joined.setdefault((place, named), []).append(resource)
     return [
         {
             "apiGroups": [place.group],
@@ -120,10 +121,6 @@ def _as_rules(wanted: Wanted) -> list[dict[str, Any]]:
         }
         for (place, operations), resources in sorted(joined.items(), key=_order)
     ]
-
-
-def _ordered(operations: set[str]) -> tuple[str, ...]:
-    return (ANY,) if ANY in operations else tuple(sorted(operations))
 
 
 def _said_order(rule: Mapping[str, Any]) -> Any:
@@ -149,14 +146,10 @@ def _covers(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     if one["scope"] not in (ANY, other["scope"]):
         return False
     names = ("apiGroups", "apiVersions", "operations")
-    return all(_includes(one[name], other[name]) for name in names) and all(
+    return all(ANY in one[name] or set(other[name]) <= set(one[name]) for name in names) and all(
         resource in one["resources"] or (ANY in one["resources"] and "/" not in resource)
         for resource in other["resources"]
     )
-
-
-def _includes(one: list[str], other: list[str]) -> bool:
-    return ANY in one or set(other) <= set(one)
 
 
 # Conditions by which the API server does not ask us about what rules would bring all the same.

@@ -88,16 +88,13 @@ class _OfKind:
 
     def webhooks(self) -> Iterator[CelWebhook]:
         every = (one for named in self._routes.of_cel[self._kind.route].values() for one in named)
-        policies = sorted(filter(self._is_asked, every), key=lambda one: one.policy.key)
+        policies = sorted(filter(self._rules, every), key=lambda one: one.policy.key)
         # each policy is asked once, and by itself: whether two are equal is a question about all that they hold
         sorts: dict[bool, list[CompiledPolicy]] = {True: [], False: []}
         for one in policies:
             sorts[is_fine_grained(one.policy)].append(one)
         yield from map(self._of_one, sorts[True])
         yield from self._shared(sorts[False])
-
-    def _is_asked(self, compiled: CompiledPolicy) -> bool:
-        return bool(self._rules(compiled))
 
     def _rules(self, compiled: CompiledPolicy) -> tuple[CompiledRule, ...]:
         if self._stage == "mutate":

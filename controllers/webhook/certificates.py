@@ -165,12 +165,8 @@ def _leaf_is_due(current: Certificates, names: Sequence[str], now: datetime) -> 
     return (
         now >= expiry(leaf) - RENEW_BEFORE
         or not frozenset(names) <= names_of(leaf)
-        or not _is_by_newest(current)
+        or not _verifies(_first(leaf), _first(current.bundle))
     )
-
-
-def _is_by_newest(current: Certificates) -> bool:
-    return _verifies(_first(current.leaf.certificate), _first(current.bundle))
 
 
 def _verifies(leaf: x509.Certificate, issuer: x509.Certificate) -> bool:

@@ -22,7 +22,7 @@ from engine.reach import Effect, Target, out_of_reach
 from .admission_rules import kinds_in, unknown_kinds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from controllers.kube import Kind
     from engine.model import Block, CleanupPolicy, Policy, Rule
@@ -76,17 +76,17 @@ def unknown_resources(policy: Policy, discovery: Discovery) -> Iterator[Finding]
         known = {
             plural
             for plural in set(plurals.values())
-            if _has_any(groups_by_plural.get(plural, ()), rule["apiGroups"])
+            if any(
+                wildcard.match(named, group)
+                for group in groups_by_plural.get(plural, ())
+                for named in rule["apiGroups"]
+            )
         }
         unknown |= {name: None for name, plural in plurals.items() if plural not in known}
     if unknown:
         shown = ", ".join(unknown)
         text = f"the cluster does not have the resources {shown}; the policy concerns them once it does"
         yield Finding("warning", text, "spec.matchConstraints.resourceRules")
-
-
-def _has_any(groups: Collection[str], named: list[str]) -> bool:
-    return any(wildcard.match(one, group) for group in groups for one in named)
 
 
 def _check_kinds(rule: Rule, path: str, discovery: Discovery) -> Iterator[Finding]:

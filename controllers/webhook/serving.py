@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from controllers.kube.accounts import Job
 from controllers.manifests.deploy import SERVICE
+from controllers.runtime.running import ended
 from controllers.runtime.webhook_routes import stage_at
 from engine.model.kinds import CEL_KINDS, PolicyKind
 
@@ -134,10 +135,8 @@ class Serving:
         """Finish what is being answered, and close."""
         self.drain()
         await self._server.stop()
-        for task in self._beside:
-            task.cancel()
         if self._beside:
-            await asyncio.gather(*self._beside, return_exceptions=True)
+            await ended(self._beside)
             self._beside = []
             await self._grant_usage.flush()
             if self._runtime.tracer is not None:

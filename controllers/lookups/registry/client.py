@@ -81,7 +81,7 @@ class Registry:
         """Return the manifest at a tag or digest; raises OutsideError, StatusError with 404 where there is none."""
         path = f"manifests/{quote(place.identifier, safe=':')}"
         received = await self._get(place, path, _ACCEPT, MOST_MANIFEST)
-        digest = place.digest or _digest_of(received.body)
+        digest = place.digest or f"sha256:{sha256(received.body).hexdigest()}"
         check_digest(received.body, digest)
         content = _object(received.body)
         kind = str(content.get("mediaType") or "") or _type_of(received)
@@ -152,10 +152,6 @@ def check_digest(data: bytes, digest: str) -> None:
         raise OutsideError("the registry names content by an unknown kind of digest")
     if make(data).hexdigest() != wanted:
         raise OutsideError("the registry sent other content than its digest names")
-
-
-def _digest_of(data: bytes) -> str:
-    return f"sha256:{sha256(data).hexdigest()}"
 
 
 def _object(data: bytes) -> dict[str, Any]:

@@ -70,8 +70,8 @@ class Downstreams:
         kind = await self._context.kind_of_object(wanted)
         _, _, namespace, name = place_of(wanted)
         if not kind.namespaced:
-            wanted = _without_namespace(wanted)
-            namespace = ""
+            metadata = {key: one for key, one in wanted["metadata"].items() if key != "namespace"}
+            wanted, namespace = {**wanted, "metadata": metadata}, ""
         _check_reach(rule.policy.namespace, kind, wanted)
         put = partial(self._put, rule, kind, wanted, namespace, name)
         return await retried(_TRIES, put, Conflict, AlreadyExists)
@@ -189,11 +189,6 @@ def _check_place(rule: CompiledRule, wanted: Object) -> None:
     namespace = rule.policy.namespace
     if namespace and metadata.get("namespace") != namespace:
         raise Forbidden(f"policy `{rule.policy.key}` may only generate in namespace `{namespace}`")
-
-
-def _without_namespace(obj: Object) -> Object:
-    metadata = {key: value for key, value in obj["metadata"].items() if key != "namespace"}
-    return {**obj, "metadata": metadata}
 
 
 _NOT_CONTENT = frozenset({"metadata", "status"})

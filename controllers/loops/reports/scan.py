@@ -277,7 +277,10 @@ class BackgroundScan:
         """Return what is to be judged: an object, and the policies by which it was not judged as it is."""
         kind, namespace, name = place
         obj = self._stores[kind][0].get(name, namespace) if kind in self._stores else None
-        if obj is None or not _uid(obj) or self._is_filtered(kind, obj):
+        if obj is None or not _uid(obj):
+            return None
+        shown = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
+        if self._context.cache.configuration.leaves_out(shown):
             return None
         policies = self._policies[kind]
         now = _Seen(digest_of_object(obj), policies, self._context.clock.monotonic())
@@ -353,10 +356,6 @@ class BackgroundScan:
     def _is_old(self, seen: _Seen) -> bool:
         passed = self._context.clock.monotonic() - seen.at
         return passed >= self._context.options.scan_interval
-
-    def _is_filtered(self, kind: Kind, obj: Object) -> bool:
-        shown = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
-        return self._context.cache.configuration.leaves_out(shown)
 
     async def _again(self) -> None:
         """Queue what was judged longer ago than the interval, in shares so that not everything comes at once."""

@@ -43,7 +43,9 @@ async def act(call: Call, body: Body) -> tuple[int, Object | read.Page]:
         case "list":
             return 200, read.list_page(call)
         case "create":
-            return 201, await _create(call, body)
+            if call.resource.review:
+                return 201, answer(call, write.read_body(call, whole(body)))
+            return 201, await write.create(call, whole(body))
         case "update":
             return 200, await write.update(call, lambda _: whole(body))
         case "patch":
@@ -53,12 +55,6 @@ async def act(call: Call, body: Body) -> tuple[int, Object | read.Page]:
         case "deletecollection":
             return await _delete_all(call, body)
     raise errors.method_not_allowed()
-
-
-async def _create(call: Call, body: Body) -> Object:
-    if call.resource.review:
-        return answer(call, write.read_body(call, whole(body)))
-    return await write.create(call, whole(body))
 
 
 def whole(body: Body) -> Object:

@@ -12,6 +12,8 @@ from datetime import datetime
 from functools import cache
 from typing import Any
 
+import orjson
+
 from kpolicy_sandbox.clock import parse_instant
 
 Object = dict[str, Any]
@@ -72,15 +74,9 @@ def _from_path(path: str, kind: str) -> Cell:
             return age_of(value, now)
         if kind in {"integer", "number", "boolean"}:
             return value
-        return value if isinstance(value, str) else _text(value)
+        return value if isinstance(value, str) else orjson.dumps(value).decode()
 
     return cell
-
-
-def _text(value: Any) -> str:
-    import orjson
-
-    return orjson.dumps(value).decode()
 
 
 _STEP = re.compile(

@@ -70,10 +70,6 @@ def _workload(obj: Object) -> Iterator[Cause]:
         yield invalid_field("spec.replicas", count, "must be greater than or equal to 0")
 
 
-def _job(obj: Object) -> Iterator[Cause]:
-    yield from _job_spec(obj.get("spec") or {}, "spec")
-
-
 def _job_spec(job: Object, place: str) -> Iterator[Cause]:
     spec, path = (job.get("template") or {}).get("spec") or {}, f"{place}.template.spec"
     yield from _pod_spec(spec, path)
@@ -94,6 +90,6 @@ PODS_AND_WORKLOADS: dict[str, Callable[[Object], Iterator[Cause]]] = {
     "ReplicaSet": _workload,
     "StatefulSet": _workload,
     "DaemonSet": _workload,
-    "Job": _job,
+    "Job": lambda obj: _job_spec(obj.get("spec") or {}, "spec"),
     "CronJob": _cron_job,
 }
