@@ -5,6 +5,7 @@ Made once at the start and handed to each loop, so that a test can make one of m
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +127,14 @@ class LoopContext:
         except (NotFound, Conflict):
             return False
         return True
+
+    async def write_status(
+        self, kind: Kind, name: str, namespace: str, status: Object, **seen: str
+    ) -> None:
+        """Write fields of a status; nothing where the object is gone. Raises KubeError, Conflict where its `seen` metadata is other."""
+        body = {**({"metadata": seen} if seen else {}), "status": status}
+        with suppress(NotFound):
+            await self.client.patch(kind, name, namespace, body, subresource="status")
 
     async def review(self, obj: Object, operation: str = "CREATE") -> Review:
         """Return what rules are asked about an object of the cluster without a request, as nobody's."""

@@ -18,10 +18,10 @@ from controllers.kube.client import JSON_PATCH, MERGE
 from controllers.kube.kinds import CEL_EXCEPTIONS, CEL_POLICIES, CLUSTER_POLICIES, POLICIES
 from controllers.kube.workqueue import WorkQueue
 from controllers.store import policies
-from controllers.store.cel_policies import cel_status, is_scanning, since
+from controllers.store.cel_policies import cel_status, is_scanning
 from engine.errors import EngineError
 from engine.lang import rfc3339
-from engine.model import Json, Object, Policy
+from engine.model import Object, Policy
 from engine.model.kinds import named
 
 from .following import Following, counted, logged
@@ -30,7 +30,7 @@ from .native.making import NativeStates
 from .own_rights import REMEMBERED, OwnRights, Right
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from controllers.kube import Client
     from controllers.kube.store import Change, Store
@@ -127,12 +127,15 @@ class PolicyStatus:
         obj = kind.typed(obj)
         old = obj.get("status") or {}
         if policies.is_cel(obj):
-            status = since(await self._cel_status(place, obj), old)
+            status = await self._cel_status(place, obj)
+            shown, before = status["conditionStatus"], old.get("conditionStatus") or {}
+            shown["conditions"] = policies.lasting(shown["conditions"], before.get("conditions"))
             # the status as a whole, because a merge would leave what autogen does not make any more
             patch: Any = [{"op": "add", "path": "/status", "value": status}]
             await self._write(place, patch, JSON_PATCH, same=status == old)
             return
-        status = _as_long_as_before(self._status(obj), old)
+        status = self._status(obj)
+        status["conditions"] = policies.lasting(status["conditions"], old.get("conditions"))
         same = policies.same_status(status, old)
         if not status["autogen"]:
             status["autogen"] = {"rules": None}
@@ -205,16 +208,6 @@ class PolicyStatus:
             return ""
         is_asked = self._configured.policies.get(key) == policies.content_hash(obj)
         return "" if is_asked else NOT_READY
-
-
-def _as_long_as_before(status: dict[str, Any], old: Mapping[str, Json]) -> dict[str, Any]:
-    """Return a status whose condition keeps the time at which it began to say what it says."""
-    for before in old.get("conditions") or ():
-        [condition] = status["conditions"]
-        if before.get("type") == "Ready" and before.get("status") == condition["status"]:
-            since = before.get("lastTransitionTime") or condition["lastTransitionTime"]
-            return {**status, "conditions": [{**condition, "lastTransitionTime": since}]}
-    return status
 
 
 # Whether the reports account may read what a policy written in CEL concerns, as the policy's status tells it.

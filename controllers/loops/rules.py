@@ -134,11 +134,6 @@ def trigger_kinds(discovery: Discovery, rule: CompiledRule, *verbs: str) -> list
     return concerned(discovery, CompiledPolicy(rule.policy, (rule,)), *verbs)
 
 
-def kinds_named(rule: CompiledRule) -> list[KindFilter]:
-    """Return the kinds that a classic rule's match names, subresources left out."""
-    return kinds_in(rule.rule.match)
-
-
 def kinds_in(match: Block) -> list[KindFilter]:
     """Return the kinds that a match block names, subresources left out."""
     texts = [str(kind) for one in _resources(match) for kind in one.get("kinds") or ()]
@@ -160,7 +155,7 @@ def concerned(discovery: Discovery, compiled: CompiledPolicy, *verbs: str) -> li
     """Return the kinds of the server that the rules of a policy concern, one version of each, with these verbs."""
     is_native = compiled.policy.kind in NATIVE
     if not (is_native or is_of_cel(compiled.policy)):
-        named = (one for rule in compiled.rules for one in kinds_named(rule))
+        named = (one for rule in compiled.rules for one in kinds_in(rule.rule.match))
         return served(discovery, named, *verbs)
     found: dict[tuple[str, str], Kind] = {}
     for rule in webhook_rules(compiled.policy, is_native=is_native) if compiled.rules else ():

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,14 +52,12 @@ class Channel:
 
     async def messages(self) -> AsyncIterator[Message]:
         """Yield what the other side says, until it is gone."""
-        try:
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
                 size = int.from_bytes(await self._reader.readexactly(4), "big")
                 if size > LARGEST:
                     return
                 yield orjson.loads(await self._reader.readexactly(size))
-        except (asyncio.IncompleteReadError, ConnectionError):
-            return
 
     def close(self) -> None:
         """End the connection."""

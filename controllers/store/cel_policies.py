@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from engine.model.kinds import BY_NAME, KUBERNETES, is_enabled, mode_of
 
-from .policies import NO_NATIVE, NativeState
+from .policies import NO_NATIVE, NativeState, condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -133,14 +133,14 @@ def cel_status(
     if policy is None or error or is_admitting(policy):
         holds = not error and is_asked_for
         text = error or ("Webhook configured." if holds else _NOT_CONFIGURED)
-        conditions.append(_condition("WebhookConfigured", text, now, holds=holds))
+        conditions.append(condition("WebhookConfigured", text, now, holds=holds))
     if policy is not None:
         text = _about_reports(policy, missing)
-        conditions.append(_condition("RBACPermissionsGranted", text, now, holds=not missing))
+        conditions.append(condition("RBACPermissionsGranted", text, now, holds=not missing))
     if failing:
-        conditions.append(_condition("GenerationSucceeded", failing, now, holds=False))
+        conditions.append(condition("GenerationSucceeded", failing, now, holds=False))
     if broken:
-        conditions.append(_condition("ExceptionsCompiled", "; ".join(broken), now, holds=False))
+        conditions.append(condition("ExceptionsCompiled", "; ".join(broken), now, holds=False))
     is_ready = all(one["status"] == "True" for one in conditions)
     return {
         "conditionStatus": {
@@ -153,40 +153,12 @@ def cel_status(
     }
 
 
-def _condition(name: str, text: str, now: str, *, holds: bool) -> dict[str, str]:
-    return {
-        "type": name,
-        "status": "True" if holds else "False",
-        "reason": "Succeeded" if holds else "Failed",
-        "message": text,
-        "lastTransitionTime": now,
-    }
-
-
 def _about_reports(policy: Policy, missing: Sequence[str]) -> str:
     if missing:
         return f"Policy is not ready for reporting, missing permissions: {'; '.join(missing)}."
     if is_scanning(policy):
         return "Policy is ready for reporting."
     return "Background scanning disabled; reporting permissions not required."
-
-
-def since(status: dict[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a status whose conditions keep the time at which they began to say what they say."""
-    shown = status["conditionStatus"]
-    known = {
-        (one.get("type"), one.get("status")): one.get("lastTransitionTime")
-        for one in (old.get("conditionStatus") or {}).get("conditions") or ()
-    }
-    conditions = [
-        {
-            **one,
-            "lastTransitionTime": known.get((one["type"], one["status"]))
-            or one["lastTransitionTime"],
-        }
-        for one in shown["conditions"]
-    ]
-    return {**status, "conditionStatus": {**shown, "conditions": conditions}}
 
 
 def _autogen(policy: Policy) -> dict[str, Block]:

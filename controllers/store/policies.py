@@ -20,7 +20,7 @@ from engine.native import NATIVE_KINDS
 from engine.parse import parse_exception, parse_policy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from engine.model import Json, Object, Policy, PolicyException, RuleResult
 
@@ -124,22 +124,37 @@ def status_of(
     policy: Policy, error: str, now: str, native: NativeState = NO_NATIVE
 ) -> dict[str, Any]:
     """Return the status of a policy that is in force, or (with `error`) of one that is not."""
-    is_ready = not error
-    condition = {
-        "type": "Ready",
-        "status": "True" if is_ready else "False",
-        "reason": "Succeeded" if is_ready else "Failed",
-        "message": "Ready" if is_ready else error,
-        "lastTransitionTime": now,
-    }
     rules = [] if error else [_stored(rule.raw) for rule in generated_rules(policy)]
     return {
-        "ready": is_ready,
-        "conditions": [condition],
+        "ready": not error,
+        "conditions": [condition("Ready", error or "Ready", now, holds=not error)],
         "autogen": {"rules": rules} if rules else {},
         "rulecount": _rule_counts(policy),
         "validatingadmissionpolicy": {"generated": native.generated, "message": native.message},
     }
+
+
+def condition(name: str, text: str, now: str, *, holds: bool) -> dict[str, str]:
+    """Return a condition of a policy's status."""
+    return {
+        "type": name,
+        "status": "True" if holds else "False",
+        "reason": "Succeeded" if holds else "Failed",
+        "message": text,
+        "lastTransitionTime": now,
+    }
+
+
+def lasting(
+    conditions: Iterable[Mapping[str, Json]], before: Iterable[Mapping[str, Json]] | None
+) -> list[dict[str, Json]]:
+    """Return conditions that keep the time at which they began to say what they say; `before` are those of the status so far."""
+    changed = "lastTransitionTime"
+    known = {(one.get("type"), one.get("status")): one.get(changed) for one in before or ()}
+    return [
+        {**one, changed: known.get((one["type"], one["status"])) or one[changed]}
+        for one in conditions
+    ]
 
 
 def same_status(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from engine import vocabulary
+from controllers.kube.kinds import UPDATE_REQUESTS
 from engine.fields import part
 from engine.lang import rfc3339
 from engine.model import NOBODY, Json, Object, Review, UserInfo
@@ -123,18 +123,14 @@ def document(update: UpdateRequest, namespace: str) -> Object:
         f"{prefix}/trigger-kind": trigger.get("kind", "")[:_LONGEST_LABEL],
         f"{prefix}/trigger-namespace": trigger.get("namespace", "")[:_LONGEST_LABEL],
     }
-    return {
-        "apiVersion": vocabulary.KYVERNO_V2,
-        "kind": "UpdateRequest",
-        "metadata": {
-            "name": f"ur-{digest[:16]}",
-            "namespace": namespace,
-            "labels": labels,
-            **({"annotations": marks} if marks else {}),
-        },
-        "spec": body,
-        "status": {"state": PENDING},
-    }
+    return UPDATE_REQUESTS.document(
+        f"ur-{digest[:16]}",
+        namespace,
+        labels=labels,
+        annotations=marks,
+        spec=body,
+        status={"state": PENDING},
+    )
 
 
 def _body(update: UpdateRequest) -> Object:

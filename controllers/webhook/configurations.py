@@ -75,8 +75,7 @@ def configurations(
     )
     resources = []
     for stage, kind, name in stages:
-        make = _mutating if stage == "mutate" else _validating
-        webhooks = make(routes, discovery, settings, address)
+        webhooks = _of_classic(stage, routes, discovery, settings, address)
         for hook in cel_webhooks(stage, routes, settings, forwards=forwards):
             webhooks += _of_cel(hook, stage, discovery, settings, address)
         resources.append(_document(kind, name, _told_apart(webhooks), settings))
@@ -129,36 +128,20 @@ def _of_cel(
     return [(hook.path, {**made, "matchConditions": conditions} if conditions else made)]
 
 
-def _validating(
+def _of_classic(
+    stage: str,
     routes: Mapping[str, WebhookRoute],
     discovery: Discovery,
     settings: Configuration,
     address: Address,
 ) -> list[_Placed]:
+    is_mutating = stage == "mutate"
     made = []
-    for path, route in _served("validate", routes):
-        sets = (route.blocking, route.audit, route.triggers)
-        rules = admission_rules(_rules(sets), discovery)
+    for path, route in _served(stage, routes):
+        sets = (route.mutate,) if is_mutating else (route.blocking, route.audit, route.triggers)
+        rules = admission_rules(_rules(sets), discovery, mutating=is_mutating)
         if rules:
-            webhook = _webhook("validate", path, sets, rules, settings, address)
-            made.append((path, webhook))
-    return made
-
-
-def _mutating(
-    routes: Mapping[str, WebhookRoute],
-    discovery: Discovery,
-    settings: Configuration,
-    address: Address,
-) -> list[_Placed]:
-    made = []
-    for path, route in _served("mutate", routes):
-        rules = admission_rules(_rules((route.mutate,)), discovery, mutating=True)
-        if rules:
-            webhook = _webhook("mutate", path, (route.mutate,), rules, settings, address)
-            kept = [*webhook.get("matchConditions", ()), *reachable(rules)]
-            conditions = {"matchConditions": kept} if kept else {}
-            made.append((path, {**webhook, **conditions, "reinvocationPolicy": "IfNeeded"}))
+            made.append((path, _webhook(stage, path, sets, rules, settings, address)))
     return made
 
 
@@ -186,7 +169,7 @@ def _webhook(
     own = match_conditions(policies[0]) if is_own else ()
     within = policies[0].namespace if is_own else ""
     failure_policy = IGNORE if route_path.partition("/")[0] == IGNORE.lower() else FAIL
-    made = {
+    made: Object = {
         **_head(_name(stage, route_path), failure_policy),
         "clientConfig": address.client_config(f"/{stage}/{route_path}"),
         "rules": rules,
@@ -197,6 +180,9 @@ def _webhook(
         "objectSelector": dict(settings.object_selector or {}),
     }
     conditions = [*settings.match_conditions, *undecided(rules, own), *_bootstrap(rules, settings)]
+    if stage == "mutate":
+        conditions += reachable(rules)
+        made["reinvocationPolicy"] = "IfNeeded"
     return {**made, "matchConditions": conditions} if conditions else made
 
 

@@ -219,12 +219,8 @@ async def may_give(client: Client, need: Need) -> bool:
     """Tell whether we may bind a role because we hold all that it gives; the API server judges, in a dry run."""
     kind = CLUSTER_ROLE_BINDINGS if need.binding == "ClusterRoleBinding" else ROLE_BINDINGS
     place = {"namespace": need.namespace or "default"} if kind.namespaced else {}
-    probe = {
-        "apiVersion": kind.api_version,
-        "kind": kind.kind,
-        "metadata": {"generateName": "kpolicy-probe-", **place},
-        "roleRef": {"apiGroup": kind.group, "kind": need.kind, "name": need.name},
-    }
+    role = {"apiGroup": kind.group, "kind": need.kind, "name": need.name}
+    probe = kind.typed({"metadata": {"generateName": "kpolicy-probe-", **place}, "roleRef": role})
     try:
         await client.create(kind, probe, dry_run=True)
     except KubeError:

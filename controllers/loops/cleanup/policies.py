@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -209,13 +210,7 @@ class CleanupLoop:
     async def _ran(self, kind: Kind, obj: Object, now: datetime) -> None:
         """Write down that a policy ran; one that is gone or another by now needs nothing."""
         metadata = obj["metadata"]
-        body = {
-            "metadata": {"uid": metadata["uid"]},
-            "status": {"lastExecutionTime": rfc3339.write(now)},
-        }
-        try:
-            await self._context.client.patch(
-                kind, metadata["name"], metadata.get("namespace") or "", body, subresource="status"
-            )
-        except (NotFound, Conflict):
-            return
+        name, namespace = metadata["name"], metadata.get("namespace") or ""
+        ran = {"lastExecutionTime": rfc3339.write(now)}
+        with suppress(Conflict):
+            await self._context.write_status(kind, name, namespace, ran, uid=metadata["uid"])

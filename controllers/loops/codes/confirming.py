@@ -240,22 +240,16 @@ class CodeLoop:
 
     async def _write_use(self, name: str, state: str, message: str, now: datetime) -> None:
         status = {"state": state, "confirmedAt": rfc3339.write(now), "message": message}
-        await self._patch(CODE_USES, name, {key: value for key, value in status.items() if value})
+        said = {key: value for key, value in status.items() if value}
+        await self._context.write_status(CODE_USES, name, self._context.namespace, said)
 
     async def _write_code(self, name: str, status: Object) -> None:
         """Write a state of a code unless it is further; by what the server has, because what we have seen may be older."""
-        code = await find(self._context.client, ONE_TIME_CODES, name, self._context.namespace)
+        context, place = self._context, (ONE_TIME_CODES, name, self._context.namespace)
+        code = await find(context.client, *place)
         if code is not None and _ORDER.get(_state(code), 3) < _ORDER[str(status["state"])]:
-            await self._patch(ONE_TIME_CODES, name, status, code["metadata"]["resourceVersion"])
-
-    async def _patch(self, kind: Any, name: str, status: Object, version: str = "") -> None:
-        seen = {"metadata": {"resourceVersion": version}} if version else {}
-        try:
-            await self._context.client.patch(
-                kind, name, self._context.namespace, {**seen, "status": status}, subresource="status"
-            )  # fmt: skip
-        except NotFound:
-            return
+            version = code["metadata"]["resourceVersion"]
+            await context.write_status(*place, status, resourceVersion=version)
 
 
 def _gives_another(spec: Object) -> bool:

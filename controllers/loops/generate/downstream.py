@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -82,10 +83,8 @@ class Downstreams:
         made_within = str((obj["metadata"].get("labels") or {}).get(POLICY_NAMESPACE) or "")
         _check_reach(made_within, kind, obj)
         _, _, namespace, name = place_of(obj)
-        try:
+        with suppress(NotFound, Conflict):
             await self._client.delete(kind, name, namespace, uid=obj["metadata"]["uid"])
-        except (NotFound, Conflict):
-            return
 
     async def delete_except(
         self, rule: CompiledRule, origin: Origin, kept: Collection[Place] = ()
@@ -127,18 +126,21 @@ class Downstreams:
     async def _put(
         self, rule: CompiledRule, kind: Kind, wanted: Object, namespace: str, name: str
     ) -> bool:
-        if uses_apply(rule):
-            return await self._apply(rule, kind, wanted, namespace, name)
         existing = await find(self._client, kind, name, namespace)
-        if existing is None:
+        if existing is not None:
+            _check_reach(rule.policy.namespace, kind, existing, wanted)
+            if not self._is_kept(rule, existing, wanted):
+                return False
+        if uses_apply(rule):
+            # server-side apply (row A-22) leaves fields of others alone
+            await self._client.patch(
+                kind, name, namespace, wanted, content_type=APPLY, field_manager=FIELD_MANAGER, force=True
+            )  # fmt: skip
+        elif existing is None:
             await self._client.create(kind, wanted)
-            return True
-        _check_reach(rule.policy.namespace, kind, existing, wanted)
-        if self._is_kept(rule, existing, wanted) and not is_as_wanted(
-            existing, wanted, is_copy=is_copy(wanted)
-        ):
+        elif not is_as_wanted(existing, wanted, is_copy=is_copy(wanted)):
             await self._client.update(kind, replaced(existing, wanted))
-        return False
+        return existing is None
 
     def disown(self, obj: Object) -> None:
         """Remember whose an object was that somebody took the labels off, or deleted."""
@@ -159,19 +161,6 @@ class Downstreams:
             one is not None and mine is not None and is_of(one, rule) and one.uid == mine.uid
             for one in (origin, lost)
         )
-
-    async def _apply(
-        self, rule: CompiledRule, kind: Kind, wanted: Object, namespace: str, name: str
-    ) -> bool:
-        """Write an object by server-side apply (row A-22), which leaves fields of others alone."""
-        existing = await find(self._client, kind, name, namespace)
-        if existing is not None:
-            _check_reach(rule.policy.namespace, kind, existing, wanted)
-        if existing is None or self._is_kept(rule, existing, wanted):
-            await self._client.patch(
-                kind, name, namespace, wanted, content_type=APPLY, field_manager=FIELD_MANAGER, force=True
-            )  # fmt: skip
-        return existing is None
 
 
 def _check_reach(within: str, kind: Kind, *states: Object) -> None:

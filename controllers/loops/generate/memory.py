@@ -82,18 +82,16 @@ class Memory:
 
     def kinds(self, rule: CompiledRule) -> list[KindName]:
         """Return the kinds that a rule makes: those it names, and those that a variable gave it so far."""
-        return list(dict.fromkeys((*kinds_made(rule), *sorted(self._open(rule)))))
+        return list(dict.fromkeys((*kinds_made(rule), *sorted(self._open(rule).kinds))))
 
     def sources(self, rule: CompiledRule) -> list[KindName]:
         """Return the kinds that a rule copies: those it names, and those that an evaluation gave it so far."""
-        known = self._rules.get(_place(rule))
-        found = known.sources if known is not None and kinds_are_open(rule) else frozenset()
-        return list(dict.fromkeys((*kinds_cloned(rule), *sorted(found))))
+        return list(dict.fromkeys((*kinds_cloned(rule), *sorted(self._open(rule).sources))))
 
-    def _open(self, rule: CompiledRule) -> frozenset[KindName]:
-        """Return the kinds that a rule with a variable for a kind made; what any other made before it was edited stays."""
+    def _open(self, rule: CompiledRule) -> Made:
+        """Return what a rule with a variable for a kind made so far; what any other made before it was edited stays."""
         known = self._rules.get(_place(rule))
-        return known.kinds if known is not None and kinds_are_open(rule) else frozenset()
+        return known if known is not None and kinds_are_open(rule) else Made()
 
     async def recall(self) -> None:
         """Read what the last leader knew; raises KubeError. Without the right to, only what is seen from now on is known."""

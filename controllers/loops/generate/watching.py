@@ -294,10 +294,10 @@ class PolicyWatch:
         """Write down the work of rules for existing objects, once for each state of their policy."""
         for (key, name), (digest, rule) in self._known.items():
             place = f"{key}/{name}"
-            if self._begun.get(place) == digest or not _acts_on_existing(rule):
-                continue
-            await self._write(key, rule)
-            self._begun[place] = digest
+            acts_on_existing = mutates_on_update if is_mutate_existing(rule) else generates_existing
+            if self._begun.get(place) != digest and acts_on_existing(rule):
+                await self._write(key, rule)
+                self._begun[place] = digest
 
     async def _write(self, key: str, rule: CompiledRule) -> None:
         if needs_no_trigger(rule):
@@ -315,9 +315,3 @@ class PolicyWatch:
     async def _write_batch(self, key: str, rule: CompiledRule, batch: list[RuleWork]) -> None:
         update = UpdateRequest(request_type(key, rule.type), key, tuple(batch))
         await write_down(self._context, update)
-
-
-def _acts_on_existing(rule: CompiledRule) -> bool:
-    if is_mutate_existing(rule):
-        return mutates_on_update(rule)
-    return generates_existing(rule)

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube import AlreadyExists, Conflict, NotFound, find
+from controllers.kube import AlreadyExists, Conflict, find
 from controllers.kube.kinds import (
     CODE_USES,
     EXCEPTIONS,
@@ -169,12 +168,10 @@ class GrantReconciler:
         fields: dict[str, Any] = status.fields()
         if policy is not None and status.state != "denied":
             fields["grantPolicy"] = policy.name
-        metadata = obj["metadata"]
-        seen = {"resourceVersion": metadata["resourceVersion"]}
-        with suppress(NotFound):
-            await self._context.client.patch(
-                GRANTS, metadata["name"], metadata["namespace"], {"metadata": seen, "status": fields}, subresource="status"
-            )  # fmt: skip
+        name, namespace, seen = (
+            obj["metadata"][key] for key in ("name", "namespace", "resourceVersion")
+        )
+        await self._context.write_status(GRANTS, name, namespace, fields, resourceVersion=seen)
 
     async def _warn(self, grant: grants.Grant, status: grants.GrantStatus, now: datetime) -> None:
         """Tell that a grant ends soon, once for each instant that this is to be told at."""
@@ -183,20 +180,15 @@ class GrantReconciler:
         if status.state != "active" or not due:
             return
         tell_expiring(self._notices, grant, status, now)
-        with suppress(NotFound):
-            await self._context.client.patch(
-                GRANTS, grant.name, grant.namespace, {"status": {"warnedAt": _text(due[-1])}}, subresource="status"
-            )  # fmt: skip
+        warned = {"warnedAt": _text(due[-1])}
+        await self._context.write_status(GRANTS, grant.name, grant.namespace, warned)
 
     async def _write_uses(self, grant: grants.Grant, facts: grants.Facts) -> None:
         """Write the uses of a limited grant, which their records tell; those of others are counted by who answers requests."""
         if not grant.uses or facts.uses == grant.status.get("uses", 0):
             return
         told = {"uses": facts.uses, "lastUsedAt": _text(facts.last_used_at)}
-        with suppress(NotFound):
-            await self._context.client.patch(
-                GRANTS, grant.name, grant.namespace, {"status": told}, subresource="status"
-            )
+        await self._context.write_status(GRANTS, grant.name, grant.namespace, told)
 
     async def _match_exception(self, grant: grants.Grant, status: grants.GrantStatus) -> None:
         """Let the exception be there exactly while the grant is active."""

@@ -165,10 +165,11 @@ class NativePolicies:
 
     def _is_to_be_made(self, policy: Policy) -> None:
         """Refuse what is switched off or what the server cannot have; raises NotNative."""
-        kind = native.kind_for(policy)
-        if kind not in self._switches and not _is_own_choice(policy):
+        kind, asks = native.kind_for(policy), native.asks_for_native(policy)
+        # for mutating ones a policy's own switch is enough, as upstream has it (row NG-02)
+        if kind not in self._switches and not (asks and kind == native.MUTATING):
             raise native.NotNative("")
-        if native.asks_for_native(policy) and any(one is None for one in self._needed(policy)):
+        if asks and any(one is None for one in self._needed(policy)):
             raise skipped(kind, f": requested but no {kind} API/informers are available.")
 
     async def _check_rights(self, policy: Policy) -> None:
@@ -272,11 +273,6 @@ class NativePolicies:
         """Delete what was made for a policy, bindings first."""
         for kind, obj in reversed(list(self._made_for(policy))):
             await self._context.drop(kind, obj)
-
-
-def _is_own_choice(policy: Policy) -> bool:
-    """Tell whether a policy's own switch is enough, as upstream has it for mutating ones (row NG-02)."""
-    return native.kind_for(policy) == native.MUTATING and native.asks_for_native(policy)
 
 
 def _says(obj: Object, wanted: Object) -> bool:

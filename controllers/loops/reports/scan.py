@@ -260,7 +260,7 @@ class BackgroundScan:
         is_new = uid in self._new
         self._new.discard(uid)
         self.judged += 1
-        shown = {"apiVersion": kind.api_version, "kind": kind.kind, **due.object}
+        shown = kind.typed(due.object)
         is_first = (is_new and self._writes_alone) or (
             self._memory.is_first and uid not in self._seen
         )
@@ -279,8 +279,7 @@ class BackgroundScan:
         obj = self._stores[kind][0].get(name, namespace) if kind in self._stores else None
         if obj is None or not _uid(obj):
             return None
-        shown = {"apiVersion": kind.api_version, "kind": kind.kind, **obj}
-        if self._context.cache.configuration.leaves_out(shown):
+        if self._context.cache.configuration.leaves_out(kind.typed(obj)):
             return None
         policies = self._policies[kind]
         now = _Seen(digest_of_object(obj), policies, self._context.clock.monotonic())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["daemon_set", "deployment", "job", "replica_set", "stateful_set"]
 
 Object = dict[str, Any]
-_CONDITION = "ReplicaFailure"
 
 
 async def replica_set(cluster: Cluster, obj: Object) -> None:
@@ -41,7 +41,7 @@ async def replica_set(cluster: Cluster, obj: Object) -> None:
 def _failed(cluster: Cluster, obj: Object, failure: ApiError) -> Object:
     held = ((obj.get("status") or {}).get("conditions") or [{}])[0]
     return {
-        "type": _CONDITION,
+        "type": "ReplicaFailure",
         "status": "True",
         "lastTransitionTime": held.get("lastTransitionTime") or cluster.clock.stamp(),
         "reason": "FailedCreate",
@@ -98,10 +98,8 @@ async def _report(cluster: Cluster, obj: Object, by: str, failure: ApiError) -> 
         "lastTimestamp": now,
         "count": 1,
     }
-    try:
+    with suppress(ApiError):
         await create(cluster, cluster.resource("", "events"), event, by=by)
-    except ApiError:
-        return
 
 
 def _counts(cluster: Cluster, obj: Object) -> tuple[int, int]:
