@@ -23,7 +23,7 @@ from .kube.kinds import CRDS, PODS, Kind
 from .manifests.bundle import blocking, kinds, marked, webhooks
 from .manifests.choice import DEFAULT, NAMESPACE, Choice, labels_of
 from .manifests.crds import definitions
-from .manifests.deploy import NAME, SELECTOR, UNPRIVILEGED_CONTAINER, UNPRIVILEGED_POD
+from .manifests.deploy import NAME, SELECTOR, UNPRIVILEGED_CONTAINER, UNPRIVILEGED_POD, headed
 from .manifests.rbac import GROUP
 from .manifests.rbac.rules import rule
 from .manifests.removal import ours, remove
@@ -239,20 +239,13 @@ def _bound(
 
 
 def _object(hook: Hook, version: str, kind: str, namespace: str, weight: int = 0) -> Object:
-    return {
-        "apiVersion": version,
-        "kind": kind,
-        "metadata": {
-            "name": hook.name,
-            **({"namespace": namespace} if namespace else {}),
-            "labels": {**_LABELS},
-            "annotations": {
-                "helm.sh/hook": hook.event,
-                "helm.sh/hook-weight": str(weight),
-                "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
-            },
-        },
+    made = headed(_LABELS, version, kind, hook.name, namespace)
+    made["metadata"]["annotations"] = {
+        "helm.sh/hook": hook.event,
+        "helm.sh/hook-weight": str(weight),
+        "helm.sh/hook-delete-policy": "before-hook-creation,hook-succeeded",
     }
+    return made
 
 
 def _job(hook: Hook, choice: Choice) -> Object:

@@ -34,6 +34,7 @@ _LONGEST = f"duration('{int(LONGEST.total_seconds())}s')"
 _COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 _NAMESPACES = "system:serviceaccount:kube-system:namespace-controller"
 _CLEARED_AWAY = f"{ME} in ['{_COLLECTOR}', '{_NAMESPACES}']"
+_EXPIRES_AT: Final = f"metadata.?annotations[?'{vocabulary.EXPIRES_AT}']"
 _EXCEPTIONS: Final[Object] = {
     "apiGroups": ["kyverno.io", "policies.kyverno.io"],
     "apiVersions": ["*"],
@@ -116,7 +117,6 @@ def _acting(is_fine: str, user: str, namespace: str) -> list[tuple[str, str]]:
 
 def _grant_states(namespace: str) -> Object:
     """Guard what the controllers say about grants: an end that was set comes only nearer, and what is over stays so."""
-    before, after = ("oldObject.?status.?expiresAt.orValue('')", "object.?status.?expiresAt.orValue('')")  # fmt: skip
     state = "oldObject.?status.?state.orValue('')"
     over = ", ".join(f"'{one}'" for one in sorted(FINAL))
     return _policy(
@@ -124,8 +124,7 @@ def _grant_states(namespace: str) -> Object:
         _rule(GROUP, VERSION, "grants/status", "UPDATE"),
         [
             (_is(namespace, Job.GRANTS), "the state of a grant is for the controllers to write"),
-            (f"{before} == '' || ({after} != '' && timestamp({after}) <= timestamp({before}))",
-             "the end of a grant can only come nearer; extend it by another one"),
+            (_nearer("?status.?expiresAt"), "the end of a grant can only come nearer; extend it by another one"),
             (f"!({state} in [{over}]) || object.?status.?state.orValue('') == {state}",
              "a grant that is over stays so"),
         ],
@@ -166,15 +165,13 @@ def _exceptions(namespace: str) -> Object:
     """Guard the exceptions that grants cause: made by their account only, neither longer nor wider for anybody."""
     owned = f"metadata.?annotations[?'{vocabulary.GRANT}'].hasValue()"
     caused = f"metadata.?ownerReferences.orValue([]).exists(o, o.apiVersion.startsWith('{GROUP}/'))"
-    before = f"oldObject.metadata.?annotations[?'{vocabulary.EXPIRES_AT}'].orValue('')"
-    after = f"object.metadata.?annotations[?'{vocabulary.EXPIRES_AT}'].orValue('')"
     carried = f"{_UPDATE} && (oldObject.{owned} || oldObject.{caused})"
     return _policy(
         "kpolicy-granted-exceptions",
         _EXCEPTIONS,
         [
             (f"({carried}) || {_is(namespace, Job.GRANTS)}", "an exception by grant is made from its grant; ask for one"),
-            (f"{_CREATE} || {before} == '' || ({after} != '' && timestamp({after}) <= timestamp({before}))",
+            (f"{_CREATE} || {_nearer(_EXPIRES_AT)}",
              "the end of a granted exception can only come nearer; extend the grant instead"),
             (f"{_CREATE} || object.metadata.?annotations[?'{vocabulary.GRANT}'] == oldObject.metadata.?annotations[?'{vocabulary.GRANT}']",
              "a granted exception stays with its grant"),
@@ -195,16 +192,16 @@ def _exceptions(namespace: str) -> Object:
 
 def _ends() -> Object:
     """Guard the end of every exception, whoever wrote it: longer is another exception."""
-    ends = ("metadata.?annotations[?'" + vocabulary.EXPIRES_AT + "']", "?spec.?expiresAt")
-    checks = []
-    for path in ends:
-        before, after = f"oldObject.{path}.orValue('')", f"object.{path}.orValue('')"
-        checks.append(
-            (f"{before} == '' || ({after} != '' && timestamp({after}) <= timestamp({before}))",
-             "the end of an exception can only come nearer; make another one")
-        )  # fmt: skip
+    message = "the end of an exception can only come nearer; make another one"
+    checks = [(_nearer(path), message) for path in (_EXPIRES_AT, "?spec.?expiresAt")]
     rule = {**_EXCEPTIONS, "operations": ["UPDATE"]}
     return _policy("kpolicy-exception-ends", rule, [*checks, _label_end()])
+
+
+def _nearer(path: str) -> str:
+    """Return the test that an instant, to which a path leads in both states, does not move back and does not go."""
+    before, after = (f"{one}.{path}.orValue('')" for one in _STATES)
+    return f"{before} == '' || ({after} != '' && timestamp({after}) <= timestamp({before}))"
 
 
 def _label_end() -> tuple[str, str]:

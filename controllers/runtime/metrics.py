@@ -41,14 +41,9 @@ def _of_cel(family: Family) -> str:
     return f"kyverno{words}_policy"
 
 
-CEL_RESULTS: Final = {
-    one.kind: f"{_of_cel(one)}_results" for one in FAMILIES if one.is_cel and not one.is_timed
-}
-CEL_EXECUTION: Final = {
-    one.kind: f"{_of_cel(one)}_execution_duration_seconds"
-    for one in FAMILIES
-    if one.is_cel and not one.is_timed
-}
+_CEL: Final = {one.kind: _of_cel(one) for one in FAMILIES if one.is_cel and not one.is_timed}
+CEL_RESULTS: Final = {kind: f"{name}_results" for kind, name in _CEL.items()}
+CEL_EXECUTION: Final = {kind: f"{name}_execution_duration_seconds" for kind, name in _CEL.items()}
 """Names of the figures by the kind of the family; those whose policies work by a schedule have others (row DP-07)."""
 WITHOUT_MODES: Final = frozenset({"GeneratingPolicy"})
 """Families whose figures do not tell in which mode a policy is."""

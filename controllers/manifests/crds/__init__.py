@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from controllers.kube.kinds import CRDS
 from controllers.manifests.choice import labels_of
 from engine import vocabulary
 from engine.parse import schema
@@ -45,27 +46,23 @@ def all_kinds() -> tuple[CustomKind, ...]:
 def definition(kind: CustomKind) -> Object:
     """Return the CustomResourceDefinition of one kind."""
     stored = next(iter(kind.versions))
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": kind.name, "labels": labels_of("crds"), "annotations": {**OWNER}},
-        "spec": {
-            "group": kind.group,
-            "names": {
-                "categories": ["kyverno"],
-                "kind": kind.kind,
-                "listKind": f"{kind.kind}List",
-                "plural": kind.plural,
-                "shortNames": [kind.short],
-                "singular": kind.kind.lower(),
-            },
-            "scope": "Namespaced" if kind.is_namespaced else "Cluster",
-            "versions": [
-                _version(kind, version, fields, is_stored=version == stored)
-                for version, fields in kind.versions.items()
-            ],
+    spec = {
+        "group": kind.group,
+        "names": {
+            "categories": ["kyverno"],
+            "kind": kind.kind,
+            "listKind": f"{kind.kind}List",
+            "plural": kind.plural,
+            "shortNames": [kind.short],
+            "singular": kind.kind.lower(),
         },
+        "scope": "Namespaced" if kind.is_namespaced else "Cluster",
+        "versions": [
+            _version(kind, version, fields, is_stored=version == stored)
+            for version, fields in kind.versions.items()
+        ],
     }
+    return CRDS.document(kind.name, labels=labels_of("crds"), annotations={**OWNER}, spec=spec)
 
 
 def _version(
