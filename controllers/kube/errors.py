@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from engine.errors import EngineError
+from engine.fields import part
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -121,13 +122,12 @@ def capped(text: str, limit: int = LONGEST_FOREIGN_TEXT) -> str:
 
 def error_of(code: int, body: Any, *, retry_after: float | None = None) -> KubeError:
     """Make the error for an HTTP status and what came with it, a decoded Status object where there was one."""
-    status: Mapping[str, Any] = body if isinstance(body, dict) else {}
+    status = part(body)
     number = status.get("code")
     code = number if isinstance(number, int) and number >= 400 else code
     reason = str(status.get("reason") or "")
     kind = AlreadyExists if reason == "AlreadyExists" else _BY_STATUS.get(code, KubeError)
-    details = status.get("details")
-    details = details if isinstance(details, dict) else {}
+    details = part(status, "details")
     if retry_after is None and isinstance(details.get("retryAfterSeconds"), int):
         retry_after = float(details["retryAfterSeconds"]) or None
     text = str(status.get("message") or "") or f"the server answered with HTTP status {code}"

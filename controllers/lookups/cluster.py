@@ -19,6 +19,7 @@ from controllers.kube.errors import Forbidden
 from controllers.kube.kinds import CONFIG_MAPS, GLOBAL_CONTEXT_ENTRIES, Kind
 from controllers.kube.paths import checked_path, segments, text_of
 from controllers.kube.reflector import Selection
+from controllers.kube.store import key_of
 from engine.errors import EngineError
 from engine.evaluate import ApiCallLookup, GlobalLookup, ServiceLookup
 from engine.lang import duration, jmes, json, wildcard
@@ -156,11 +157,11 @@ def _of_resource(known: Discovery, api_version: str, resource: str) -> list[Kind
 
 
 def _fits(obj: Object, lookup: ListLookup, kind: Kind) -> bool:
-    metadata: dict[str, Any] = obj.get("metadata") or {}
-    fits_name = not lookup.name or wildcard.match(lookup.name, str(metadata.get("name") or ""))
+    namespace, name = key_of(obj)
+    fits_name = not lookup.name or wildcard.match(lookup.name, name)
     if not kind.namespaced or not lookup.namespace:
         return fits_name
-    return fits_name and wildcard.match(lookup.namespace, str(metadata.get("namespace") or ""))
+    return fits_name and wildcard.match(lookup.namespace, namespace)
 
 
 def _without_effect(path: str) -> str:
@@ -276,7 +277,7 @@ class Entries:
             await self._forget(name)
             known = self._watched[name] = (kind, selection, store)
         await self._synced(kind, known[2])
-        return sorted(known[2], key=_order)
+        return sorted(known[2], key=key_of)
 
     async def _synced(self, kind: Kind, store: Store) -> None:
         """Return when a store holds everything; raises OutsideError with what keeps it from that."""
@@ -337,11 +338,6 @@ class Entries:
 def _interval(call: Object) -> float:
     found = duration.parse(str(call.get("refreshInterval") or ""))
     return max(found / _SECOND, _LEAST_REFRESH) if found else _REFRESH_SECONDS
-
-
-def _order(obj: Object) -> tuple[str, str]:
-    metadata = obj.get("metadata") or {}
-    return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")
 
 
 def _projected(spec: Object, name: str, data: Json) -> Json:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from controllers.kube import Client, Kind, NotFound
 from controllers.kube.client import JSON_PATCH, MERGE
 from controllers.kube.kinds import CEL_EXCEPTIONS, CEL_POLICIES, CLUSTER_POLICIES, POLICIES
+from controllers.kube.store import key_of
 from controllers.kube.workqueue import WorkQueue
 from controllers.store import policies
 from controllers.store.cel_policies import cel_status, is_scanning
@@ -104,8 +105,7 @@ class PolicyStatus:
         if policies.is_policy(change.object):
             if change.kind not in self._stores:
                 self._follow(change.kind)
-            metadata = change.object["metadata"]
-            self.queue.add((change.kind, metadata.get("namespace") or "", metadata["name"]))
+            self.queue.add((change.kind, *key_of(change.object)))
 
     def _native_changed(self, key: str) -> None:
         kind, name = named(key)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from controllers.kube import AlreadyExists, Forbidden, Kind, NotFound
 from controllers.kube.kinds import UPDATE_REQUESTS
+from controllers.kube.store import key_of
 from controllers.store import update_requests
 from engine.model import Object, Review, RuleType
 
@@ -89,10 +90,8 @@ async def existing_triggers(context: LoopContext, rule: CompiledRule) -> AsyncIt
 
 async def concerns(context: LoopContext, rule: CompiledRule, obj: Object) -> bool:
     """Tell whether a rule is about an object, whoever asks and whatever happens to it."""
-    metadata = obj.get("metadata") or {}
-    namespace = str(metadata.get("namespace") or "")
     review = await context.review(obj, standing_operation(rule))
-    if context.cache.configuration.filters_out(review, namespace, str(metadata.get("name") or "")):
+    if context.cache.configuration.filters_out(review, *key_of(obj)):
         return False
     return bool(rule.matcher.applies(review))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import orjson
 
 from controllers.kube import AlreadyExists, Conflict, Invalid, KubeError, NotFound
+from engine.fields import part
 from engine.lang import rfc3339
 from engine.model import Status
 
@@ -68,14 +69,12 @@ def listed(given: Object) -> list[Any]:
 
 def version_of(item: Mapping[str, Any]) -> Any:
     """Return the version that a report of a list replaces, nothing where it is to be created."""
-    metadata = item.get("metadata")
-    return metadata.get("resourceVersion") if isinstance(metadata, dict) else None
+    return part(item, "metadata").get("resourceVersion")
 
 
 def namespace_of(item: Mapping[str, Any]) -> str:
     """Return the namespace that a report of a list names; raises Invalid where it names none."""
-    metadata = item.get("metadata")
-    namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
+    namespace = part(item, "metadata").get("namespace")
     if not isinstance(namespace, str) or not _LABEL.fullmatch(namespace):
         raise Invalid("a report of the list names no namespace")
     return namespace

@@ -26,6 +26,7 @@ from controllers.store.policies import (
 from engine.errors import EngineError
 from engine.evaluate import CompiledPolicy, compile_policy
 from engine.exceptions import CompiledException, compile_exception
+from engine.fields import items
 from engine.grants.cause import Granted, granted_by
 from engine.model.policy import CEL_KEY, CelException
 
@@ -293,7 +294,5 @@ def _compiled(obj: Object) -> Compiled | BrokenException:
 
 def _references(obj: Object) -> frozenset[tuple[str, str]]:
     """Return what an exception that cannot be read names, as far as it can be made out."""
-    spec = obj.get("spec")
-    listed = spec.get("policyRefs") if isinstance(spec, dict) else None
-    found = [one for one in (listed if isinstance(listed, list) else ()) if isinstance(one, dict)]
+    found = items(obj, "spec", "policyRefs")
     return frozenset((str(one.get("name")), str(one.get("kind"))) for one in found)

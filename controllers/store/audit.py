@@ -95,10 +95,13 @@ class AuditTrail:
             await self._close(segment, records)
             segment = None
         if segment is None:
-            stored = await self._client.create(AUDIT_SEGMENTS, self._begun(made))
+            name = f"audit-{made['seq']:09d}"
+            begun = AUDIT_SEGMENTS.document(name, self._namespace, spec=self._spec(name, [made]))
+            stored = await self._client.create(AUDIT_SEGMENTS, begun)
             self._size = 0
         else:
-            stored = await self._client.update(AUDIT_SEGMENTS, self._grown(segment, made))
+            spec = self._spec(segment["metadata"]["name"], [*records, made])
+            stored = await self._client.update(AUDIT_SEGMENTS, {**segment, "spec": spec})
         self._segment = stored
         self._size += size_of(made)
         self._remember(made)
@@ -157,14 +160,6 @@ class AuditTrail:
         found = Regression(seen.seq, self.head.seq if self.head else 0)
         for listener in self.on_regression:
             listener(found)
-
-    def _begun(self, made: Object) -> Object:
-        name = f"audit-{made['seq']:09d}"
-        return AUDIT_SEGMENTS.document(name, self._namespace, spec=self._spec(name, [made]))
-
-    def _grown(self, segment: Object, made: Object) -> Object:
-        records = [*segment["spec"]["records"], made]
-        return {**segment, "spec": self._spec(segment["metadata"]["name"], records)}
 
     def _spec(self, name: str, records: list[Object]) -> Object:
         return {"records": records, "mac": seal(name, records, self._key), "sealed": False}

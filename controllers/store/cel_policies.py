@@ -101,11 +101,6 @@ def _scope(policy: Policy, block: Mapping[str, Any]) -> str:
     return _NAMESPACED if scope in (ANY, _NAMESPACED) else ""
 
 
-def is_admitting(policy: Policy) -> bool:
-    """Tell whether a policy concerns requests, and not only what is there already."""
-    return is_enabled(policy.raw["spec"], "admission")
-
-
 def is_scanning(policy: Policy) -> bool:
     """Tell whether a policy concerns what is there already."""
     return is_enabled(policy.raw["spec"], "background")
@@ -130,7 +125,7 @@ def cel_status(
     compile, of which `broken` says why. `native` tells of a native policy in its place.
     """
     conditions = []
-    if policy is None or error or is_admitting(policy):
+    if policy is None or error or is_enabled(policy.raw["spec"], "admission"):
         holds = not error and is_asked_for
         text = error or ("Webhook configured." if holds else _NOT_CONFIGURED)
         conditions.append(condition("WebhookConfigured", text, now, holds=holds))

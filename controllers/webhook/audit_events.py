@@ -29,6 +29,7 @@ from controllers.store.uses import SAME_ATTEMPT
 from engine import vocabulary
 from engine.cleanup.ttl import due_at
 from engine.errors import EngineError, EvaluationError
+from engine.fields import items, part
 from engine.grants.subjects import identity_of, subject_text
 from engine.lang import rfc3339
 from engine.lang.gotext import compact_json
@@ -158,7 +159,11 @@ def difference(old: Object, new: Object) -> str:
 def _decided(obj: Object) -> Object:
     """Return what people decide about an object, without the copy of it that kubectl keeps."""
     annotations = {name: text for name, text in _annotations(obj).items() if name != _APPLIED}
-    return {"spec": obj.get("spec"), "annotations": annotations, "labels": _noted(obj, "labels")}
+    return {
+        "spec": obj.get("spec"),
+        "annotations": annotations,
+        "labels": part(obj, "metadata", "labels"),
+    }
 
 
 def _held(obj: Object) -> Object:
@@ -171,12 +176,12 @@ def _held(obj: Object) -> Object:
 def _leaves(value: object, path: str = "") -> Iterator[tuple[str, object]]:
     """Yield what an object holds by its path; entries of lists by name where they have one."""
     if isinstance(value, dict) and value:
-        for name, part in value.items():
-            yield from _leaves(part, f"{path}.{name}" if path else str(name))
+        for name, one in value.items():
+            yield from _leaves(one, f"{path}.{name}" if path else str(name))
     elif isinstance(value, list) and value:
-        for number, part in enumerate(value):
-            named = part.get("name") if isinstance(part, dict) else None
-            yield from _leaves(part, f"{path}[{named or number}]")
+        for number, one in enumerate(value):
+            named = one.get("name") if isinstance(one, dict) else None
+            yield from _leaves(one, f"{path}[{named or number}]")
     elif value is not None:
         yield path, value
 
@@ -224,12 +229,10 @@ def _policy(obj: Object) -> str:
     """Return the policy and rules that an object of ours is about, as the trail writes them."""
     spec = obj.get("spec") or {}
     namespace = str((obj.get("metadata") or {}).get("namespace") or "")
-    for one in spec.get("exceptions") or ():
-        if isinstance(one, dict):
-            return f"{one.get('policyName')}/{','.join(map(str, one.get('ruleNames') or ()))}"
-    for one in spec.get("policyRefs") or ():
-        if isinstance(one, dict):
-            return identity_of(str(one.get("name")), str(one.get("kind")), namespace)
+    for one in items(spec, "exceptions"):
+        return f"{one.get('policyName')}/{','.join(map(str, one.get('ruleNames') or ()))}"
+    for one in items(spec, "policyRefs"):
+        return identity_of(str(one.get("name")), str(one.get("kind")), namespace)
     if isinstance(spec.get("policy"), str):
         return subject_text(spec["policy"], map(str, spec.get("rules") or ()))
     return ""
@@ -244,13 +247,7 @@ def _version(obj: Object) -> str:
 
 
 def _annotations(obj: Object) -> Mapping[str, Any]:
-    return _noted(obj, "annotations")
-
-
-def _noted(obj: Object, name: str) -> Mapping[str, Any]:
-    metadata = obj.get("metadata")
-    found = metadata.get(name) if isinstance(metadata, dict) else None
-    return found if isinstance(found, dict) else {}
+    return part(obj, "metadata", "annotations")
 
 
 NOT_NOTED = "this could not be written down for the audit trail"
@@ -369,8 +366,5 @@ def _reuse_of(use: Object, target: Object) -> AuditedAction:
     about = {"apiVersion": CODE_USES.api_version, "kind": CODE_USES.kind, **{key: metadata.get(key, "") for key in ("namespace", "name", "uid")}}  # fmt: skip
     used = f"already used by {spec.get('user')} at {spec.get('usedAt')}"
     policy = f"{binding.get('policy', '')}/{','.join(binding.get('rules') or ())}"
-    return AuditedAction(REUSE, about, f"{used}; brought again for {_named(target)}", policy)
-
-
-def _named(target: Mapping[str, Any]) -> str:
-    return "/".join(str(target[key]) for key in ("kind", "namespace", "name") if target.get(key))
+    named = "/".join(str(target[key]) for key in ("kind", "namespace", "name") if target.get(key))
+    return AuditedAction(REUSE, about, f"{used}; brought again for {named}", policy)

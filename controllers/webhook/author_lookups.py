@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from engine.errors import EngineError
+from engine.fields import part
 from engine.generate.placeholders import sources_of
 from engine.lang import cel
 from engine.lang.cel.ast import Call, Ident, Literal, Node, walk
@@ -210,8 +211,7 @@ def _of_context(entries: Json, at: str, within: str) -> Iterator[Need]:
             continue
         yield from _of_config_map(entry.get("configMap"), f"{place}.configMap", within)
         yield from _of_reference(entry.get("globalReference"), f"{place}.globalReference")
-        registry = entry.get("imageRegistry")
-        access = registry.get("imageRegistryCredentials") if isinstance(registry, dict) else None
+        access = part(entry, "imageRegistry").get("imageRegistryCredentials")
         if isinstance(access, dict):
             yield from _of_credentials(access, f"{place}.imageRegistry", within)
         call = entry.get("apiCall")
@@ -256,7 +256,7 @@ def _of_params(
     version, name = fixed(kind.get("apiVersion")), fixed(kind.get("kind"))
     found = discovery.find(version, name) if version and name else None
     group = found.group if found else (version.rpartition("/")[0] if version else ANY)
-    where = reference if isinstance(reference, dict) else {}
+    where = part(reference)
     request = RequestInfo(
         "get" if fixed(where.get("name")) else "list",
         group,

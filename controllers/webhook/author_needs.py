@@ -15,6 +15,7 @@ from engine.autogen import expand
 from engine.cleanup.ttl import has_deleted
 from engine.errors import EngineError
 from engine.evaluate import patch_texts
+from engine.fields import part
 from engine.generate.labels import labels_sources
 from engine.lang import wildcard
 from engine.lang.pattern.anchors import parse_key
@@ -139,8 +140,7 @@ class _OfPolicy:
         self._discovery = discovery
         self._depth = depth
         self._labels_sources = labels_sources(policy)
-        spec = policy.raw.get("spec")
-        self._spec: Block = spec if isinstance(spec, dict) else {}
+        self._spec: Block = part(policy.raw, "spec")
 
     def needs(self) -> Iterator[Need]:
         for index, rule in enumerate(self._policy.rules):
@@ -304,7 +304,7 @@ class _OfPolicy:
 
     def _at(self, block: Json) -> RequestInfo:
         """Return where objects that a block names are kept, open where it does not say."""
-        where: Block = block if isinstance(block, dict) else {}
+        where: Block = part(block)
         version, text = fixed(where.get("apiVersion")), fixed(where.get("kind"))
         kind, _, subresource = text.partition("/")
         found = self._discovery.find(version, kind) if version and kind else None

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from engine import vocabulary
+from engine.fields import part
 from engine.model.kinds import CEL_GROUP, CLASSIC_GROUP
 from engine.model.result import Power
 from engine.mutate.lists import DIRECTIVE
@@ -70,8 +71,7 @@ def escalating(at: str, place: RequestInfo, data: Mapping[str, Any] | None) -> N
 
 def binding(at: str, place: RequestInfo, data: Mapping[str, Any] | None) -> Need:
     """Return the right to bind a role: `bind` on it, or all that it gives."""
-    reference = (data or {}).get("roleRef")
-    where: Mapping[str, Any] = reference if isinstance(reference, dict) else {}
+    where = part(data, "roleRef")
     kind, name = fixed(where.get("kind")), fixed(where.get("name"))
     if kind not in ROLES or not name:
         return Need(at, RequestInfo("bind", RBAC_GROUP, ANY, namespace=place.namespace))

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from controllers.kube.accounts import Job
 from controllers.runtime.evaluating import PROCESS
 from engine.errors import EngineError
+from engine.fields import part
 from engine.parse import parse_policy
 from engine.vocabulary import LABELS_SOURCES
 
@@ -67,8 +68,7 @@ class CloneMarks:
         """Return the JSON patch of a policy; raises EngineError for one that cannot be read, and KubeError."""
         namespace = asked.written.namespace or f"user {user}"
         needs = PROCESS.read(namespace, partial(self._needs_of_labelling, asked.obj))
-        annotations = (asked.obj.get("metadata") or {}).get("annotations")
-        known: Mapping[str, Any] = annotations if isinstance(annotations, dict) else {}
+        known = part(asked.obj, "metadata", "annotations")
         if not needs or known.get(LABELS_SOURCES) == "false":
             return ()
         try:

@@ -19,6 +19,7 @@ from controllers.manifests.crds.native import REQUEST_FIELDS
 from engine import vocabulary
 from engine.codes.requests import request_key
 from engine.errors import EngineError
+from engine.fields import part
 from engine.grants import chosen_policy, exception_of, parse_grant, parse_grant_policy
 from engine.grants.approvals import may_approve
 from engine.grants.blocks import block_key, is_signed, read_block_id
@@ -353,5 +354,4 @@ def _is_caused(obj: Object, grant: Object, ends: datetime) -> bool:
 
 
 def _annotations(obj: Object) -> dict[str, Any]:
-    found = (obj.get("metadata") or {}).get("annotations")
-    return found if isinstance(found, dict) else {}
+    return part(obj, "metadata", "annotations")

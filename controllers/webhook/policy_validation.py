@@ -17,6 +17,7 @@ from controllers.kube import Client, Clock, Invalid, KubeError
 from controllers.kube.accounts import Job
 from controllers.kube.clock import SystemClock
 from controllers.kube.kinds import VALIDATING_WEBHOOKS
+from controllers.kube.store import key_of
 from controllers.runtime.evaluating import PROCESS
 from controllers.store.policies import is_cel, match_conditions, read_cel_exception, read_policy
 from engine import lint, vocabulary
@@ -25,6 +26,7 @@ from engine.cleanup.plan import names_of
 from engine.errors import EngineError
 from engine.evaluate import compile_policy
 from engine.exceptions import compile_exception
+from engine.fields import part
 from engine.model.kinds import BY_NAME, loaded
 from engine.parse import parse_cleanup_policy, parse_exception, parse_policy
 from engine.requestinfo import RequestInfo
@@ -87,8 +89,7 @@ class ReviewContext:
     @property
     def written(self) -> Written:
         """The policy for its author's rights."""
-        metadata = self.obj.get("metadata") or {}
-        return Written(self.plural, str(metadata.get("namespace") or ""), str(metadata.get("name") or ""))  # fmt: skip
+        return Written(self.plural, *key_of(self.obj))
 
 
 class Refused(EngineError):  # noqa: N818 - it names the verdict
@@ -259,7 +260,8 @@ class PolicyValidator:
 
     async def _may_delete(self, asked: ReviewContext) -> None:
         """Refuse a new or another TTL label to somebody who may not delete the object himself."""
-        now, before = (_ttl_of(one) for one in (asked.obj, asked.old or {}))
+        labels = (part(one, "metadata", "labels") for one in (asked.obj, asked.old))
+        now, before = (one.get(vocabulary.TTL_LABEL) for one in labels)
         jobs = self._jobs_of(str(asked.user.get("username") or ""))
         # what these two label was asked for before: by the author of a policy, by a request for a grant
         if now in (None, before) or not _LABELLING.isdisjoint(jobs):
@@ -388,7 +390,3 @@ def _meaning(obj: Object) -> Json:
     metadata = obj.get("metadata") or {}
     noted = [metadata.get(name) or {} for name in ("annotations", "labels")]
     return [obj.get("spec"), *(one.get(name) for one in noted for name in DECIDING)]
-
-
-def _ttl_of(obj: Object) -> Json:
-    return ((obj.get("metadata") or {}).get("labels") or {}).get(vocabulary.TTL_LABEL)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 from controllers.kube import Client, Discovery, KubeError
 from controllers.kube.kinds import CLUSTER_ROLE_BINDINGS, ROLE_BINDINGS, SELF_SUBJECT_ACCESS_REVIEWS
 from controllers.store.cel_policies import resource_rules, webhook_rules
+from engine.fields import part
 from engine.lang import wildcard
 from engine.lint import Finding
 from engine.match import parse_kind
@@ -280,14 +281,10 @@ def _needs_of_generate(rule: Rule, at: str, discovery: Discovery) -> Iterator[Ne
 
 def _needs_of_binding(block: Block, at: str) -> Iterator[Need]:
     """Yield the right to bind the ClusterRole that a generated binding names."""
-    data = block.get("data") or {}
-    reference = data.get("roleRef") if isinstance(data, dict) else None
-    if block.get("kind") not in ("RoleBinding", "ClusterRoleBinding") or not isinstance(
-        reference, dict
-    ):
-        return
+    reference = part(block, "data", "roleRef")
     name = _fixed(reference.get("name"))
-    if reference.get("kind") == "ClusterRole" and name:
+    is_binding = block.get("kind") in ("RoleBinding", "ClusterRoleBinding")
+    if is_binding and reference.get("kind") == "ClusterRole" and name:
         yield Need(
             f"{at}.data.roleRef",
             "rbac.authorization.k8s.io",

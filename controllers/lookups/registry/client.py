@@ -16,6 +16,7 @@ from controllers.kube.clock import Clock, SystemClock
 from controllers.lookups.egress import Gate, Received, Request
 from controllers.lookups.errors import EgressError, OutsideError, StatusError
 from engine.errors import EngineError
+from engine.fields import items, part
 from engine.lang import json
 
 from .keychain import NOTHING, Credential, Keychain
@@ -108,8 +109,7 @@ class Registry:
                 if missing.status != 404:
                     raise
                 content = {}
-        listed = content.get("manifests")
-        return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+        return items(content, "manifests")
 
     async def _get(self, place: Place, path: str, accept: str, limit: int) -> Received:
         """Return a good answer, with credentials where the registry asks for them."""
@@ -273,7 +273,7 @@ def _read_token(body: bytes) -> tuple[str, float]:
         answer = json.load(body)
     except EngineError:
         answer = None
-    answer = answer if isinstance(answer, dict) else {}
+    answer = part(answer)
     token = str(answer.get("token") or answer.get("access_token") or "")
     if not token or not token.isascii() or not token.isprintable():
         raise StatusError("the token server of the registry gives no token", 200)

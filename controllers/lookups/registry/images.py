@@ -106,25 +106,17 @@ class Images:
         return place_of(text, self._defaults, secrets=secrets, is_insecure=is_insecure)
 
     async def _chosen(self, place: Place, index: Manifest) -> Manifest:
-        listed = index.content.get("manifests")
-        for one in listed if isinstance(listed, list) else ():
-            if isinstance(one, dict) and _is_for(one.get("platform")) and one.get("digest"):
+        for one in items(index.content, "manifests"):
+            if one.get("digest") and part(one, "platform").items() >= _PLATFORM.items():
                 return await self._registry.manifest(place.at(str(one["digest"])))
         raise OutsideError(f"there is no image for linux/amd64 in `{place.name}`")
 
     async def _config(self, place: Place, manifest: Manifest) -> Json:
-        config: Any = manifest.content.get("config")
-        digest = str(config.get("digest") or "") if isinstance(config, dict) else ""
+        digest = str(part(manifest.content, "config").get("digest") or "")
         if not digest:
             raise OutsideError(f"`{place.name}` has a manifest without a configuration")
         found: Object = json.load(await self._registry.blob(place, digest, limit=_MOST_CONFIG))
         return found
-
-
-def _is_for(platform: Mapping[str, Any] | None) -> bool:
-    if not isinstance(platform, dict):
-        return False
-    return all(platform.get(key) == value for key, value in _PLATFORM.items())
 
 
 # Images that passed: for an hour the same question about the same digest needs no signatures gathered (row A-90b).
@@ -286,8 +278,7 @@ class Signatures:
         payload = await self._registry.blob(place, digest, limit=_MOST_PAYLOAD)
         if kind == BUNDLE:
             return _bundle(payload)
-        notes = descriptor.get("annotations")
-        notes = notes if isinstance(notes, dict) else {}
+        notes = part(descriptor, "annotations")
         try:
             signature = base64.b64decode(str(notes.get(_SIGNATURE) or ""), validate=True)
         except (binascii.Error, ValueError):
@@ -352,9 +343,8 @@ def layer_of_bundle(bundle: Json) -> tuple[bool, Layer] | None:
 def _certificates(material: Mapping[str, Any]) -> list[bytes]:
     """Return the signer's certificate and its chain, PEM."""
     one = part(material, "certificate").get("rawBytes")
-    chain = part(material, "x509CertificateChain").get("certificates")
-    others = chain if isinstance(chain, list) else ()
-    listed = [one] if one else [part(item).get("rawBytes") for item in others]
+    others = items(material, "x509CertificateChain", "certificates")
+    listed = [one] if one else [item.get("rawBytes") for item in others]
     return [_pem(text) for text in listed if isinstance(text, str)]
 
 

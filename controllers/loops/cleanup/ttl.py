@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from controllers.kube import Forbidden, Kind, KubeError
 from controllers.kube.kinds import object_reference
 from controllers.kube.reflector import Selection
+from controllers.kube.store import key_of
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.announcing import announce, delete
 from controllers.loops.following import LONGEST_SLEEP, counted, logged
@@ -136,7 +137,8 @@ class TtlLoop:
 
     async def _delete(self, kind: Kind, obj: Object, place: _Place) -> None:
         labels = (kind.group, kind.version, kind.plural, place[1] or "-")
-        if out_of_reach(Effect.EXPIRE, _target(kind, obj)):
+        target = Target(kind.group, kind.kind, kind.namespaced, *key_of(obj), (obj,))
+        if out_of_reach(Effect.EXPIRE, target):
             return
         shown = kind.typed(obj)
         metrics, says_failure = self._context.metrics, not self.queue.failures(place)
@@ -166,9 +168,3 @@ class TtlLoop:
         if says_failure:
             announce(self._context, [cleaned_up(object_reference(obj), obj, _NO_RIGHT)])
         raise Forbidden(_NO_RIGHT)
-
-
-def _target(kind: Kind, obj: Object) -> Target:
-    metadata = obj["metadata"]
-    namespace, name = str(metadata.get("namespace") or ""), str(metadata["name"])
-    return Target(kind.group, kind.kind, kind.namespaced, namespace, name, (obj,))

@@ -20,7 +20,7 @@ from controllers.kube.kinds import (
     object_reference,
 )
 from controllers.kube.reflector import Selection
-from controllers.kube.store import wait_synced
+from controllers.kube.store import key_of, wait_synced
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.announcing import delete
 from controllers.loops.codes.confirming import remembered
@@ -115,8 +115,7 @@ class GrantReconciler:
         """Look at grants again whose policy may have come, gone or changed."""
         for obj in self._all_grants():
             if state_of(obj) not in grants.FINAL:
-                metadata = obj["metadata"]
-                self.queue.add((metadata.get("namespace") or "", metadata["name"]))
+                self.queue.add(key_of(obj))
 
     def _all_grants(self) -> Iterator[Object]:
         yield from self._grants or ()

@@ -46,7 +46,6 @@ KEPT = 3 * 24 * 3600.0
 """Seconds from its creation that a request stays whose work was given up."""
 
 _FIRST_LOOK, _LONGEST_LOOK = 0.05, 2.0
-_SERVER_FAULT = 500
 _LONGEST_REASON = 700
 _ADVICE = "set status.state to Pending to have it tried again"
 _log = logging.getLogger(__name__)
@@ -234,7 +233,7 @@ def _may_pass(error: EngineError) -> bool:
     """Tell whether work failed because of whom it needs, and not because of what it is."""
     if isinstance(error, kube.Unreachable | kube.TooManyRequests | kube.Unauthorized | kube.Gone):
         return True
-    return isinstance(error, kube.KubeError) and error.status >= _SERVER_FAULT
+    return isinstance(error, kube.KubeError) and error.status >= 500
 
 
 def _state(obj: Object) -> str:

@@ -18,8 +18,6 @@ from .writing import change, create, delete, owned, owner, put, set_status
 if TYPE_CHECKING:
     from kpolicy_sandbox.cluster import Cluster
 
-__all__ = ["daemon_set", "deployment", "job", "replica_set", "stateful_set"]
-
 Object = dict[str, Any]
 
 
