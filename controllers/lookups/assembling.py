@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -133,11 +134,9 @@ def secret_reader(
         found = []
         for text in dict.fromkeys((*names, *always)):
             place, slash, name = text.rpartition("/")
-            try:
+            with suppress(KubeError):
                 secret = await client.get(SECRETS, name, place if slash else namespace)
-            except KubeError:
-                continue
-            found.append(keychain_of_secret(secret))
+                found.append(keychain_of_secret(secret))
         return joined(found)
 
     return read

@@ -57,6 +57,16 @@ class Following(AsyncExitStack):
         self.callback(listeners.remove, listener)
 
 
+def queued(queue: WorkQueue[tuple[Kind, str, str]], kind: Kind) -> Callable[[Change], None]:
+    """Return the listener that queues what comes of a kind, and what changes."""
+
+    def changed(change: Change) -> None:
+        if change.new is not None:
+            queue.add((kind, *change.key))
+
+    return changed
+
+
 def counted(
     metrics: Metrics, name: str, queue: WorkQueue[K], work: Callable[[K], Awaitable[None]]
 ) -> Callable[[K], Awaitable[None]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import suppress
-from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,7 +24,7 @@ from engine.lang import rfc3339
 from engine.model import Object, Policy
 from engine.model.kinds import named
 
-from .following import Following, counted, logged
+from .following import Following, counted, logged, queued
 from .generate.memory import Failures
 from .native.making import NativeStates
 from .own_rights import REMEMBERED, OwnRights, Right
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from controllers.kube import Client
-    from controllers.kube.store import Change, Store
+    from controllers.kube.store import Store
     from controllers.runtime.cluster_cache import Change as WorldChange
     from controllers.runtime.policy_cache import BrokenException
     from controllers.runtime.process import Configured
@@ -90,11 +89,7 @@ class PolicyStatus:
             await self.queue.run(work, on_error=failed)
 
     def _follow(self, kind: Kind) -> None:
-        self._stores[kind] = self._following.kind(kind, partial(self._changed, kind))
-
-    def _changed(self, kind: Kind, change: Change) -> None:
-        if change.new is not None:
-            self.queue.add((kind, *change.key))
+        self._stores[kind] = self._following.kind(kind, queued(self.queue, kind))
 
     def _world_changed(self, change: WorldChange) -> None:
         if change.kind == CEL_EXCEPTIONS:

@@ -211,9 +211,8 @@ class PolicyValidator:
 
     async def _check_exception(self, asked: ReviewContext) -> list[str]:
         obj, old = asked.obj, asked.old
-        namespace = str((obj.get("metadata") or {}).get("namespace") or "")
         ends, warnings = _bounded(asked, _read_exception)
-        if doubt := self._cache.exception_rules.warning(namespace):
+        if doubt := self._cache.exception_rules.warning(asked.written.namespace):
             warnings.append(doubt)
         if is_cel(obj) and not asked.is_as_it_was:
             needs = list(needs_of_exception(obj.get("spec") or {}, self._cache.discovery))
@@ -311,9 +310,8 @@ def _bounded(
     asked: ReviewContext, read: Callable[[ReviewContext], tuple[_T, list[str]]]
 ) -> tuple[_T, list[str]]:
     """Return what is read of an object, with warnings, within the time that its tenant has for that; raises EngineError."""
-    namespace = str((asked.obj.get("metadata") or {}).get("namespace") or "")
     user = str(asked.user.get("username") or "")
-    return PROCESS.read(namespace or f"user {user}", partial(read, asked))
+    return PROCESS.read(asked.written.namespace or f"user {user}", partial(read, asked))
 
 
 def _read_classic(asked: ReviewContext) -> tuple[Policy, list[str]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube import Client, Conflict, Invalid, KubeError, NotFound, find
@@ -250,11 +251,8 @@ class WebhookController:
         seen = store.get(metadata["name"]) if store is not None else None
         if seen is not None:
             # What was not yet seen of it is told soon, and has everything compared again.
-            try:
+            with suppress(Conflict, NotFound):
                 await self._bring(kind, seen, document)
-            except (Conflict, NotFound):
-                pass
-            else:
                 return
         # A conflict ends the round. INVARIANT: what a round ends with is what every configuration says.
         old = await find(client, kind, metadata["name"])

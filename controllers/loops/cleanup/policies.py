@@ -21,7 +21,7 @@ from controllers.kube.kinds import (
 )
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.announcing import announce, delete
-from controllers.loops.following import LONGEST_SLEEP, Following, counted, logged
+from controllers.loops.following import LONGEST_SLEEP, Following, counted, logged, queued
 from controllers.loops.rules import candidates
 from controllers.runtime.evaluating import PROCESS
 from controllers.store.events import cleaned_up
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from datetime import datetime
 
-    from controllers.kube.store import Change, Store
+    from controllers.kube.store import Store
     from controllers.loops.context import LoopContext
     from engine.model import CleanupPolicy, Object
 
@@ -67,16 +67,10 @@ class CleanupLoop:
         """Work until cancelled."""
         failed = logged(_log, lambda place: f"cleanup policy {'/'.join(place[1:])}")
         async with Following(self._context.informers) as following:
-            stores = {
-                kind: following.kind(kind, partial(self._changed, kind)) for kind in self._kinds
-            }
+            stores = {kind: following.kind(kind, queued(self.queue, kind)) for kind in self._kinds}
             look = partial(self._look, stores)
             work = counted(self._context.metrics, "cleanup", self.queue, look)
             await self.queue.run(work, on_error=failed)
-
-    def _changed(self, kind: Kind, change: Change) -> None:
-        if change.new is not None:
-            self.queue.add((kind, *change.key))
 
     async def _look(self, stores: dict[Kind, Store], place: _Place) -> None:
         """Run a policy that is due, else come again when it is; raises EngineError, then it is tried again."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from functools import partial
 from typing import TYPE_CHECKING
 
 from controllers.kube import Forbidden, Kind, KubeError
@@ -18,7 +17,7 @@ from controllers.kube.reflector import Selection
 from controllers.kube.store import key_of
 from controllers.kube.workqueue import WorkQueue
 from controllers.loops.announcing import announce, delete
-from controllers.loops.following import LONGEST_SLEEP, counted, logged
+from controllers.loops.following import LONGEST_SLEEP, counted, logged, queued
 from controllers.loops.own_rights import OwnRights
 from controllers.store.events import cleaned_up
 from engine.cleanup.holds import hold_on_object
@@ -30,7 +29,7 @@ from engine.vocabulary import RIGHTS_FOR, TTL_LABEL
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from controllers.kube.store import Change, Store
+    from controllers.kube.store import Store
     from controllers.loops.context import LoopContext
     from engine.model import Object
 
@@ -96,7 +95,7 @@ class TtlLoop:
             may_watch = "list" not in missing and "watch" not in missing
             if may_watch and kind not in self._watched:
                 store = self._context.informers.acquire(kind, LABELLED)
-                self._watched[kind] = (store, store.on_change(partial(self._changed, kind)))
+                self._watched[kind] = (store, store.on_change(queued(self.queue, kind)))
             elif not may_watch and kind in self._watched:
                 await self._release(kind)
 
@@ -109,10 +108,6 @@ class TtlLoop:
         _, stop = self._watched.pop(kind)
         stop()
         await self._context.informers.release(kind, LABELLED)
-
-    def _changed(self, kind: Kind, change: Change) -> None:
-        if change.new is not None:
-            self.queue.add((kind, *change.key))
 
     async def _look(self, place: _Place) -> None:
         """Delete an object that is due, else come again when it is; raises KubeError, then it is tried again."""

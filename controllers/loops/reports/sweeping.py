@@ -6,6 +6,7 @@ Apart from the scan, because it concerns every report, of objects that no policy
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from controllers.kube import Conflict, Kind, NotFound
@@ -82,11 +83,9 @@ class ReportSweep:
                 kind, label_selector=_OURS, field_selector=fields, limit=PAGE, resume=resume
             )
             for report in page.items:
-                try:
+                # Whoever wrote a report meanwhile left these rows out as well.
+                with suppress(Conflict, NotFound):
                     await self._clean(kind, report, known)
-                except (Conflict, NotFound):
-                    # Whoever wrote the report meanwhile left these rows out as well.
-                    continue
             resume = page.resume
             if not resume:
                 return

@@ -120,9 +120,7 @@ async def _write(
 
 async def _remove(client: Client, kind: Kind, report: Object) -> None:
     metadata = report["metadata"]
-    try:
+    with suppress(NotFound):
         await client.delete(
             kind, metadata["name"], metadata.get("namespace") or "", uid=metadata["uid"]
         )
-    except NotFound:
-        return
