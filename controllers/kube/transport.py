@@ -11,7 +11,7 @@ import os
 import ssl
 import tempfile
 import weakref
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import aiohttp
 import orjson
@@ -24,7 +24,7 @@ from .clock import Clock, ServerClock, SystemClock
 from .errors import AccessError, Invalid, KubeError, Unauthorized, Unreachable, error_of
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Mapping
 
     from aiohttp.client_proto import ResponseHandler
     from aiohttp.client_reqrep import ClientRequest, ConnectionKey
@@ -288,14 +288,7 @@ def unreachable(server: str, error: BaseException) -> KubeError:
 # TLS contexts and bounded reading for the HTTP client.
 
 
-class Content(Protocol):
-    """A body that arrives in pieces."""
-
-    def iter_any(self) -> AsyncIterator[bytes]:
-        """Yield the pieces as they arrive."""
-
-
-async def read_at_most(content: Content, limit: int) -> bytes:
+async def read_at_most(content: aiohttp.StreamReader, limit: int) -> bytes:
     """Return a whole body; raise Invalid as soon as it is longer than `limit` (0: no bound)."""
     parts: list[bytes] = []
     size = 0
