@@ -11,13 +11,7 @@ from engine.lang import wildcard
 from engine.model import NOBODY, Object, Policy
 from engine.record import record, replace
 from kubectl_kpolicy.output.diagnostics import report
-from kubectl_kpolicy.session.sources import (
-    ADDRESSES,
-    check_there,
-    first_document,
-    placed,
-    read_paths,
-)
+from kubectl_kpolicy.session import sources
 
 from .documents import Loaded, expanded, objects_of, sort_documents, without_strays
 from .inventory import Inventory
@@ -159,13 +153,15 @@ def load_inputs(
             wide=flags.cluster_wide_resources,
         )
         namespaces = outside.namespaces()
-    targets = objects_of(read_paths(_places(flags, flags.target_resources)))
-    kinds = objects_of(without_strays(read_paths(split(flags.crd_paths)), loaded.strays))
+    targets = objects_of(sources.read_paths(_places(flags, flags.target_resources)))
+    kinds = objects_of(without_strays(sources.read_paths(split(flags.crd_paths)), loaded.strays))
     scopes = Scopes(
         obj for obj in (*objects, *targets, *kinds) if obj.get("kind") == "CustomResourceDefinition"
     )
     placed = [scopes.placed(obj) for obj in objects]
-    params = [scopes.placed(o) for o in objects_of(read_paths(split(flags.parameter_resources)))]
+    params = [
+        scopes.placed(o) for o in objects_of(sources.read_paths(split(flags.parameter_resources)))
+    ]
     setting = _setting(flags, now, [*namespaces, *placed], [scopes.placed(o) for o in targets])
     world = replace(setting.world, params=Inventory(params), outside=outside)
     places: dict[str, Location] = {}
@@ -176,11 +172,11 @@ def load_inputs(
 
 def _loaded(flags: ApplyRequest, *, strict: bool) -> tuple[Loaded, list[Document]]:
     """Return the policies and exceptions that the flags name, and the documents of objects."""
-    loaded = sort_documents(read_paths(_places(flags, flags.policies)), strict=strict)
+    loaded = sort_documents(sources.read_paths(_places(flags, flags.policies)), strict=strict)
     if not flags.exceptions_within_policies:
         loaded.exceptions.clear()
     documents = without_strays(_resource_documents(flags), loaded.strays)
-    given = read_paths(_places(flags, flags.exceptions))
+    given = sources.read_paths(_places(flags, flags.exceptions))
     if flags.exceptions_with_resources:
         given += [found for found in documents if _is_exception(found)]
         documents = [found for found in documents if not _is_exception(found)]
@@ -197,7 +193,7 @@ def _places(flags: ApplyRequest, paths: Iterable[str]) -> list[str]:
 
 def brought(paths: list[str], branch: str) -> list[str]:
     """Return local paths, with everything that lies elsewhere fetched; raises DocumentError."""
-    if not any(path.startswith(ADDRESSES) for path in paths):
+    if not any(path.startswith(sources.ADDRESSES) for path in paths):
         return paths
     from .remote import localised
 
@@ -208,9 +204,9 @@ def check_named(flags: ApplyRequest) -> None:
     """Raise DocumentError for what the flags name and cannot be read, before a cluster is asked for the rest."""
     names = _names(flags) if flags.cluster else ()
     paths = [path for path in split(flags.named) if path not in names]
-    check_there(paths)
+    sources.check_there(paths)
     # What is read is kept; a pipe could be read only once.
-    read_paths(path for path in paths if isfile(path) or isdir(path))
+    sources.read_paths(path for path in paths if isfile(path) or isdir(path))
 
 
 def _names(flags: ApplyRequest) -> list[str]:
@@ -219,7 +215,7 @@ def _names(flags: ApplyRequest) -> list[str]:
 
 
 def _is_place(path: str) -> bool:
-    return path.startswith(ADDRESSES) or exists(path)
+    return path.startswith(sources.ADDRESSES) or exists(path)
 
 
 def policies_named(loaded: Loaded, name: str, err: TextIO | None = None) -> list[Policy]:
@@ -249,7 +245,7 @@ def _resource_documents(flags: ApplyRequest) -> list[Document]:
             "no resources given",
             help="name files or folders with --resource, or pipe them with --stdin",
         )
-    return read_paths(_places(flags, paths))
+    return sources.read_paths(_places(flags, paths))
 
 
 def split(paths: Iterable[str]) -> list[str]:
@@ -278,10 +274,12 @@ def _setting(
     if flags.context_file:
         from .mocks import with_context
 
-        world = with_context(world, first_document(placed(flags.context_file), "context file"))
+        world = with_context(
+            world, sources.first_document(sources.placed(flags.context_file), "context file")
+        )
     user = NOBODY
     if flags.userinfo:
-        user = read_user(first_document(placed(flags.userinfo), "user info file"))
+        user = read_user(sources.first_document(sources.placed(flags.userinfo), "user info file"))
     return Setting(
         now=now,
         seed=flags.seed.encode(),
@@ -298,7 +296,8 @@ def _values(flags: ApplyRequest) -> ValueSet:
     if not flags.values_file:
         return values_of({}, overrides=overrides)
     return read_values(
-        first_document(placed(flags.values_file), "values file"), overrides=overrides
+        sources.first_document(sources.placed(flags.values_file), "values file"),
+        overrides=overrides,
     )
 
 

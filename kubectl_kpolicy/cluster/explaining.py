@@ -12,13 +12,8 @@ from typing import TYPE_CHECKING, Any
 from engine.errors import EngineError
 from engine.fields import word
 from engine.model.kinds import is_of_cel
-from kubectl_kpolicy.output.explanation import (
-    Reason,
-    by_policy,
-    rules_explained,
-    worst_first,
-    worst_of,
-)
+from kubectl_kpolicy.output import explanation
+from kubectl_kpolicy.output.explanation import Reason, by_policy, rules_explained
 
 from . import celkinds
 from .exception_audit import every_exception
@@ -54,8 +49,8 @@ def _by_reports(world: ClusterCache, rows: Sequence[Row], now: datetime) -> list
                 Reason(row.text("message") or "no message"), *_exceptions(world, policy, row.text("rule"), now)))
             for row in results
         )  # fmt: skip
-        found.append(Reason(policy, worst_of(parts), parts=parts))
-    return worst_first(found)
+        found.append(Reason(policy, explanation.worst_of(parts), parts=parts))
+    return explanation.worst_first(found)
 
 
 def _exceptions(world: ClusterCache, policy: str, rule: str, now: datetime) -> Iterator[Reason]:
