@@ -15,17 +15,8 @@ import orjson
 from controllers.kube import Clock, Invalid, KubeError, NotFound
 from controllers.manifests.crds import definition
 
+from . import changing
 from .batch import Write
-from .changing import (
-    checked,
-    creating,
-    deleting,
-    listed,
-    namespace_of,
-    read_body,
-    updating,
-    version_of,
-)
 from .forms import SUCCESS, Form, Rendering, form_of, status_of
 from .queries import SEVERITY, page_asked, token
 from .rights import Action, Rights
@@ -141,17 +132,21 @@ class Api:
             raise Invalid("dryRun: Unsupported value")
         served, namespace, name = target.served, target.namespace, target.name
         if target.verb == "delete":
-            apply = deleting(name, _preconditions(call.body))
+            apply = changing.deleting(name, _preconditions(call.body))
         else:
-            given = read_body(call.body)
+            given = changing.read_body(call.body)
             if target.verb == "create" and given.get("kind") == f"{served.kind.kind}List":
-                return await self._write_together(call, target, listed(given), is_tried_only)
+                return await self._write_together(
+                    call, target, changing.listed(given), is_tried_only
+                )
             if served.kind.namespaced and not namespace:
                 raise _not_allowed()
-            report = checked(given, served, namespace, name)
+            report = changing.checked(given, served, namespace, name)
             name = report["metadata"]["name"]
             apply = (
-                updating(report) if target.verb == "update" else creating(report, self._clock.now())
+                changing.updating(report)
+                if target.verb == "update"
+                else changing.creating(report, self._clock.now())
             )
         body = await self._storage.write(Write((namespace, name), apply, is_tried_only))
         status = 201 if target.verb == "create" else 200
@@ -163,7 +158,7 @@ class Api:
         """Create or, where they name the version that they replace, update some reports; answers with a Status for each."""
         served = target.served
         assert call.requester is not None
-        if any(map(version_of, items)):
+        if any(map(changing.version_of, items)):
             await self._rights.check(call.requester, Action("update", served, target.namespace))
         now = self._clock.now()
 
@@ -171,9 +166,13 @@ class Api:
             try:
                 namespace = target.namespace
                 if served.kind.namespaced and not namespace:
-                    namespace = namespace_of(item)
-                report = checked(item, served, namespace)
-                apply = updating(report) if version_of(item) else creating(report, now)
+                    namespace = changing.namespace_of(item)
+                report = changing.checked(item, served, namespace)
+                apply = (
+                    changing.updating(report)
+                    if changing.version_of(item)
+                    else changing.creating(report, now)
+                )
                 place = (namespace, report["metadata"]["name"])
                 await self._storage.write(Write(place, apply, is_tried_only))
             except KubeError as error:

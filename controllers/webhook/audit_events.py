@@ -16,15 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from controllers.kube import AlreadyExists, Client, Clock, Discovery, find
 from controllers.kube.accounts import Job
 from controllers.kube.kinds import AUDIT_NOTES, CODE_USES
-from controllers.store.audit import (
-    REUSE,
-    AuditedAction,
-    Shown,
-    content_of,
-    note_key,
-    note_of,
-    to_tell_next,
-)
+from controllers.store import audit
 from controllers.store.uses import SAME_ATTEMPT
 from engine import vocabulary
 from engine.cleanup.ttl import due_at
@@ -70,7 +62,7 @@ _OURS: Final = POLICY_GROUPS | {OWN_GROUP}
 
 def audited_action(
     request: Mapping[str, Any], now: datetime, *, jobs: frozenset[Job] = frozenset()
-) -> AuditedAction | None:
+) -> audit.AuditedAction | None:
     """Return what a request does that the trail must know, None for everything else.
 
     `jobs` are those of the controllers that the request is made for. What the account of grants does to grants, to their
@@ -94,7 +86,7 @@ def audited_action(
 
 def _deletion(
     request: Mapping[str, Any], plural: str, old: Object, now: datetime, jobs: frozenset[Job]
-) -> AuditedAction | None:
+) -> audit.AuditedAction | None:
     if plural not in SHOWN_DELETIONS or (old.get("metadata") or {}).get("deletionTimestamp"):
         # Whoever asks again for what is being deleted already has not deleted it.
         return None
@@ -105,10 +97,10 @@ def _deletion(
         # The records of its grant tell when it is over, and no clean-up but that at its end reaches it.
         return None
     if Job.CLEANUP in jobs and is_exception and _is_over(old, now):
-        return AuditedAction("expired", _about(request, old), "", _policy(old))
+        return audit.AuditedAction("expired", _about(request, old), "", _policy(old))
     state = str((old.get("status") or {}).get("state") or "")
     reason = f"it was {state}" if state else ""
-    return AuditedAction("delete", _about(request, old), reason, _policy(old))
+    return audit.AuditedAction("delete", _about(request, old), reason, _policy(old))
 
 
 def _is_granted(obj: Object) -> bool:
@@ -128,18 +120,18 @@ def _is_over(obj: Object, now: datetime) -> bool:
 
 def _change(
     request: Mapping[str, Any], plural: str, new: Object, old: Object | None
-) -> AuditedAction | None:
+) -> audit.AuditedAction | None:
     if old is None:
         verb = "except" if plural == "policyexceptions" else "create"
-        return AuditedAction(verb, _about(request, new), _reason(new), _policy(new))
-    if content_of(old) == content_of(new):
+        return audit.AuditedAction(verb, _about(request, new), _reason(new), _policy(new))
+    if audit.content_of(old) == audit.content_of(new):
         return None
     reason = _reason(new)
     if plural in POLICIES or plural == "grantpolicies":
         reason = "; ".join(filter(None, (reason[:_LONGEST_WORDS], difference(old, new))))
     # what was asked for first may have been refused, and is not what was done then
-    state = f"{_version(old)}/{content_of(new)}"
-    return AuditedAction("change", _about(request, new), reason, _policy(new), state)
+    state = f"{_version(old)}/{audit.content_of(new)}"
+    return audit.AuditedAction("change", _about(request, new), reason, _policy(new), state)
 
 
 def difference(old: Object, new: Object) -> str:
@@ -201,7 +193,7 @@ def _brief(value: object, most: int = _LONGEST_VALUE) -> str:
     return "a text" if "\n" in text else text if len(text) <= most else f"{text[:most]}…"
 
 
-def _mark(request: Mapping[str, Any], new: Object, old: Object) -> AuditedAction | None:
+def _mark(request: Mapping[str, Any], new: Object, old: Object) -> audit.AuditedAction | None:
     """Return the first of the annotations against clean-ups that a request sets, changes or takes away."""
     before, after = _annotations(old), _annotations(new)
     for name, (setting, taking) in MARKS.items():
@@ -210,7 +202,9 @@ def _mark(request: Mapping[str, Any], new: Object, old: Object) -> AuditedAction
             text = str(
                 after.get(name) or after.get(vocabulary.CLEANUP_REASON) or before.get(name) or ""
             )
-            return AuditedAction(verb, _about(request, new), text, "", f"{_version(old)}/{text}")
+            return audit.AuditedAction(
+                verb, _about(request, new), text, "", f"{_version(old)}/{text}"
+            )
     return None
 
 
@@ -268,7 +262,7 @@ class AuditRecorder:
     ) -> None:
         self._live = Live(client, discovery or Discovery(client))
         self._client, self._clock, self._namespace = client, clock, namespace
-        self._key, self._jobs_of = note_key(key), jobs_of
+        self._key, self._jobs_of = audit.note_key(key), jobs_of
 
     async def review(self, _rest: str, body: bytes, budget: float) -> bytes:
         """Let a request through, once it is written down where it has to be."""
@@ -287,7 +281,9 @@ class AuditRecorder:
             return envelope.allowed(uid, [NOT_NOTED])
         return envelope.allowed(uid)
 
-    async def _seen(self, request: Mapping[str, Any]) -> tuple[Shown, Mapping[str, Any]] | None:
+    async def _seen(
+        self, request: Mapping[str, Any]
+    ) -> tuple[audit.Shown, Mapping[str, Any]] | None:
         """Return what is to be looked for after a request that nobody proved, and the request by what the cluster shows.
 
         None for a request that says of the cluster what it does not show. Raises KubeError where it cannot be asked.
@@ -295,15 +291,17 @@ class AuditRecorder:
         operation, new = request.get("operation"), request.get("object")
         live = await self._live.of(request)
         if operation == "DELETE":
-            return None if live is None else (Shown("gone"), {**request, "oldObject": live})
+            return None if live is None else (audit.Shown("gone"), {**request, "oldObject": live})
         if not isinstance(new, dict):
             return None
-        after = content_of(new)
+        after = audit.content_of(new)
         if operation == "CREATE":
-            return None if live is not None else (Shown("made", after), request)
-        if live is None or content_of(live) != content_of(request.get("oldObject") or {}):
+            return None if live is not None else (audit.Shown("made", after), request)
+        if live is None or audit.content_of(live) != audit.content_of(
+            request.get("oldObject") or {}
+        ):
             return None
-        return (Shown("changed", after), {**request, "oldObject": live}) if content_of(live) != after else None  # fmt: skip
+        return (audit.Shown("changed", after), {**request, "oldObject": live}) if audit.content_of(live) != after else None  # fmt: skip
 
     async def _note(self, request: Mapping[str, Any]) -> None:
         user, now = user_of(request), self._clock.now()
@@ -320,7 +318,7 @@ class AuditRecorder:
                 return
             action = replace(action, shown=shown)
         groups = tuple(map(str, (request.get("userInfo") or {}).get("groups") or ()))
-        note = note_of(
+        note = audit.note_of(
             action, user, now, namespace=self._namespace, key=self._key, groups=groups[:16]
         )
         try:
@@ -335,16 +333,20 @@ class ReuseRecorder:
 
     def __init__(self, client: Client, clock: Clock, namespace: str, key: bytes) -> None:
         self._client, self._clock, self._namespace = client, clock, namespace
-        self._key = note_key(key)
+        self._key = audit.note_key(key)
 
     async def note(self, user: str, target: Object, uses: Iterable[str]) -> None:
         """Note that somebody brought codes for an object, by the names of their uses if there were any; raises KubeError."""
         now = self._clock.now()
         for name in uses:
             use = await find(self._client, CODE_USES, name, self._namespace)
-            if use is None or _is_own(use, user, target, now) or to_tell_next(use, user) is None:
+            if (
+                use is None
+                or _is_own(use, user, target, now)
+                or audit.to_tell_next(use, user) is None
+            ):
                 continue
-            note = note_of(_reuse_of(use, target), user, now, namespace=self._namespace, key=self._key)  # fmt: skip
+            note = audit.note_of(_reuse_of(use, target), user, now, namespace=self._namespace, key=self._key)  # fmt: skip
             try:
                 await self._client.create(AUDIT_NOTES, note)
             except AlreadyExists:
@@ -360,11 +362,11 @@ def _is_own(use: Object, user: str, target: Object, now: datetime) -> bool:
     return is_same and at is not None and now - at <= SAME_ATTEMPT
 
 
-def _reuse_of(use: Object, target: Object) -> AuditedAction:
+def _reuse_of(use: Object, target: Object) -> audit.AuditedAction:
     metadata, spec = use["metadata"], use["spec"]
     binding = spec.get("binding") or {}
     about = {"apiVersion": CODE_USES.api_version, "kind": CODE_USES.kind, **{key: metadata.get(key, "") for key in ("namespace", "name", "uid")}}  # fmt: skip
     used = f"already used by {spec.get('user')} at {spec.get('usedAt')}"
     policy = f"{binding.get('policy', '')}/{','.join(binding.get('rules') or ())}"
     named = "/".join(str(target[key]) for key in ("kind", "namespace", "name") if target.get(key))
-    return AuditedAction(REUSE, about, f"{used}; brought again for {named}", policy)
+    return audit.AuditedAction(audit.REUSE, about, f"{used}; brought again for {named}", policy)

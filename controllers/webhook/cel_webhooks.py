@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
-from controllers.runtime.webhook_routes import (
-    IGNORE,
-    cel_path,
-    changes_object,
-    is_mutate_existing,
-    is_trigger,
-    is_verdict,
-)
+from controllers.runtime import webhook_routes
 from controllers.store.policies import timeout_of
 from engine.errors import PolicyError
 from engine.evaluate.cel.autogen import concerns_pods, variants
@@ -100,8 +93,16 @@ class _OfKind:
         if self._stage == "mutate":
             # upstream asks here about what only has other objects changed; we have it done once nothing can refuse the request
             every = (*compiled.rules, *compiled.for_requests)
-            return tuple(rule for rule in every if changes_object(rule) or is_mutate_existing(rule))
-        return tuple(rule for rule in compiled.rules if is_verdict(rule) or is_trigger(rule))
+            return tuple(
+                rule
+                for rule in every
+                if webhook_routes.changes_object(rule) or webhook_routes.is_mutate_existing(rule)
+            )
+        return tuple(
+            rule
+            for rule in compiled.rules
+            if webhook_routes.is_verdict(rule) or webhook_routes.is_trigger(rule)
+        )
 
     def _of_one(self, compiled: CompiledPolicy) -> CelWebhook:
         policy = compiled.policy
@@ -110,7 +111,7 @@ class _OfKind:
         is_exact = self._stage == "validate" and constraints.get("matchPolicy") == "Exact"
         return CelWebhook(
             name=f"{self._base}-{self._word(policy)}-finegrained-{key}",
-            path=cel_path(self._kind, self._stage, [policy.name]),
+            path=webhook_routes.cel_path(self._kind, self._stage, [policy.name]),
             failure_policy=self._routes.failure_policy(policy),
             rules=self._rules(compiled),
             selectors=_selectors(policy, self._settings),
@@ -124,7 +125,7 @@ class _OfKind:
         )
 
     def _word(self, policy: Policy) -> str:
-        return "ignore" if self._routes.failure_policy(policy) == IGNORE else "fail"
+        return "ignore" if self._routes.failure_policy(policy) == webhook_routes.IGNORE else "fail"
 
     def _shared(self, policies: Sequence[CompiledPolicy]) -> Iterator[CelWebhook]:
         """Yield a webhook for each failure policy and pair of selectors."""
@@ -142,7 +143,7 @@ class _OfKind:
             names = sorted({one.policy.name for one in group})
             yield CelWebhook(
                 name=f"{self._base}-{word}" + (f"-{digest}" if has_several else ""),
-                path=cel_path(self._kind, self._stage, names),
+                path=webhook_routes.cel_path(self._kind, self._stage, names),
                 failure_policy=self._routes.failure_policy(first),
                 rules=tuple(rule for one in group for rule in self._rules(one)),
                 selectors=_selectors(first, self._settings),

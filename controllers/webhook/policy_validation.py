@@ -32,7 +32,7 @@ from engine.parse import parse_cleanup_policy, parse_exception, parse_policy
 from engine.requestinfo import RequestInfo
 from engine.vocabulary import DECIDING
 
-from . import envelope
+from . import envelope, scopes
 from .admission_rules import kinds_in
 from .author_lookups import needs_of_entry, needs_of_exception
 from .author_needs import needs_of_author, needs_of_cleanup_author
@@ -40,17 +40,6 @@ from .author_rights import AuthorRights, Written
 from .configurations import condition_probe
 from .grants import check_granted, check_maker, ended
 from .schemas import cel_policy_warnings, type_warnings
-from .scopes import (
-    Need,
-    cleanup_findings,
-    cluster_findings,
-    may_give,
-    missing_verbs,
-    needs_of_cleanup,
-    needs_of_policy,
-    resource_findings,
-    target_kinds,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
@@ -182,10 +171,10 @@ class PolicyValidator:
         if asked.is_as_it_was:
             return warnings
         await self._know_kinds(policy)
-        warnings += _passed(cluster_findings(policy, self._cache.discovery))
+        warnings += _passed(scopes.cluster_findings(policy, self._cache.discovery))
         warnings += await type_warnings(self._client, self._cache.discovery, policy)
         await self._check_conditions(policy)
-        await self._require(needs_of_policy(policy, self._cache.discovery))
+        await self._require(scopes.needs_of_policy(policy, self._cache.discovery))
         needs = needs_of_author(policy, self._cache.discovery)
         await self.authors.check(asked.user, asked.written, needs)
         if old is not None and _downstream_changed(old, obj):
@@ -195,7 +184,7 @@ class PolicyValidator:
     async def _know_kinds(self, policy: Policy) -> None:
         """Ask the server for kinds that a policy makes or changes and that are not known: those of a new CRD are checked, too."""
         discovery = self._cache.discovery
-        if any(discovery.find(*pair) is None for pair in target_kinds(policy)):
+        if any(discovery.find(*pair) is None for pair in scopes.target_kinds(policy)):
             with suppress(KubeError):
                 await discovery.refresh()
 
@@ -204,7 +193,7 @@ class PolicyValidator:
         policy, warnings = _bounded(asked, _read_cel)
         if asked.is_as_it_was:
             return warnings
-        warnings += _passed(resource_findings(policy, self._cache.discovery))
+        warnings += _passed(scopes.resource_findings(policy, self._cache.discovery))
         needs = needs_of_author(policy, self._cache.discovery)
         await self.authors.check(asked.user, asked.written, needs)
         return warnings + await cel_policy_warnings(self._client, self._cache.discovery, policy)
@@ -227,8 +216,10 @@ class PolicyValidator:
         policy, warnings = _bounded(asked, _read_cleanup)
         if asked.is_as_it_was:
             return warnings
-        warnings += _passed(cleanup_findings(policy, self._cache.discovery))
-        needs = needs_of_cleanup(kinds_in(policy.match), self._cache.discovery, policy.namespace)
+        warnings += _passed(scopes.cleanup_findings(policy, self._cache.discovery))
+        needs = scopes.needs_of_cleanup(
+            kinds_in(policy.match), self._cache.discovery, policy.namespace
+        )
         for need in needs:
             if missing := await self._missing_for(need, names_of(policy)):
                 verbs = ", ".join(missing)
@@ -237,11 +228,13 @@ class PolicyValidator:
         await self.authors.check(asked.user, asked.written, rights)
         return warnings
 
-    async def _missing_for(self, need: Need, names: Iterable[str]) -> tuple[str, ...]:
+    async def _missing_for(self, need: scopes.Need, names: Iterable[str]) -> tuple[str, ...]:
         """Return the verbs that clean-ups lack on a kind, or on one of the objects that are named."""
-        missing = await missing_verbs(self._cleanup, need)
+        missing = await scopes.missing_verbs(self._cleanup, need)
         of_each = [
-            await missing_verbs(self._cleanup, replace(need, name=one)) for one in names if missing
+            await scopes.missing_verbs(self._cleanup, replace(need, name=one))
+            for one in names
+            if missing
         ]
         return next(filter(None, of_each), ()) if of_each else missing
 
@@ -285,18 +278,18 @@ class PolicyValidator:
         except Invalid as error:
             raise Refused(f"spec.webhookConfiguration.matchConditions: {error.message}") from error
 
-    async def _require(self, needs: Iterable[Need]) -> None:
+    async def _require(self, needs: Iterable[scopes.Need]) -> None:
         """Refuse what we may not do, naming resource and verbs; raises KubeError when the server does not say."""
         for need in needs:
             try:
-                missing = await missing_verbs(self._background, need)
+                missing = await scopes.missing_verbs(self._background, need)
             except KubeError as error:
                 text = f"{need.at}: our rights could not be asked for: {error.message}"
                 raise error.reworded(text) from error
-            if missing and not (need.binding and await may_give(self._background, need)):
+            if missing and not (need.binding and await scopes.may_give(self._background, need)):
                 raise Refused(f"{need.at}: {self._shown(need, missing)}")
 
-    def _shown(self, need: Need, missing: tuple[str, ...]) -> str:
+    def _shown(self, need: scopes.Need, missing: tuple[str, ...]) -> str:
         who = self._user or "the policy engine"
         resource = f"{need.resource}.{need.group}" if need.group else need.resource
         named = f" `{need.name}`" if need.name else ""

@@ -22,15 +22,7 @@ from engine.model.kinds import (
     rules_of,
 )
 
-from .cel_expressions import (
-    NAMES,
-    OF_POLICIES,
-    check_expression,
-    check_named,
-    check_scope_of_calls,
-    check_variables,
-    reads,
-)
+from . import cel_expressions
 from .cel_outputs import CONFIGURATION, DYNAMIC, PATCHES, check_configuration
 from .cel_scopes import Scope, scope_of
 from .findings import Finding, error, gathered, invalid, warning
@@ -68,7 +60,7 @@ def lint_cel_policy(policy: Policy) -> Iterator[Finding]:
     """Return everything that is wrong or doubtful about a policy written in CEL, of Kyverno or of Kubernetes."""
     spec = policy.raw["spec"]
     is_ours = policy.kind in _KINDS
-    names = OF_POLICIES if is_ours else NAMES
+    names = cel_expressions.OF_POLICIES if is_ours else cel_expressions.NAMES
     scope = scope_of(policy.kind, spec)
     if policy.kind in _MUTATING:
         yield from _check_modes(spec)
@@ -79,14 +71,18 @@ def lint_cel_policy(policy: Policy) -> Iterator[Finding]:
     yield from _check_work(policy, spec)
     conditions = spec.get("matchConditions") or ()
     wanted = ("bool",) if is_ours else ()
-    yield from check_named(conditions, "spec.matchConditions", names, scope, wanted=wanted)
+    yield from cel_expressions.check_named(
+        conditions, "spec.matchConditions", names, scope, wanted=wanted
+    )
     if not is_ours:
         yield from _check_names(conditions)
-    yield from check_variables(spec.get("variables") or (), "spec.variables", names, scope)
+    yield from cel_expressions.check_variables(
+        spec.get("variables") or (), "spec.variables", names, scope
+    )
     yield from check_validations(spec, names, scope)
     yield from _check_mutations(spec, names, scope)
     yield from _check_generation(spec, names, scope)
-    yield from check_named(
+    yield from cel_expressions.check_named(
         spec.get("auditAnnotations") or (), "spec.auditAnnotations", names, scope,
         key="key", expression="valueExpression", wanted=ANNOTATIONS,
     )  # fmt: skip
@@ -111,7 +107,7 @@ def _check_native_conditions(spec: Block) -> Iterator[Finding]:
     if native.get("enabled") is not True:
         return
     for index, block in enumerate(spec.get("matchConditions") or ()):
-        if reads(block.get("expression"), "variables"):
+        if cel_expressions.reads(block.get("expression"), "variables"):
             yield error(
                 f"spec.matchConditions[{index}].expression",
                 "Forbidden: variables cannot be referenced in matchConditions when"
@@ -122,11 +118,13 @@ def _check_native_conditions(spec: Block) -> Iterator[Finding]:
 def _check_targets(spec: Block, names: Collection[str], scope: Scope) -> Iterator[Finding]:
     conditions = spec.get("targetMatchConditions") or ()
     at = "spec.targetMatchConditions"
-    yield from check_named(conditions, at, names, scope, wanted=("bool",))
+    yield from cel_expressions.check_named(conditions, at, names, scope, wanted=("bool",))
     if expression := (spec.get("targetMatchConstraints") or {}).get("expression"):
         at, wanted = "spec.targetMatchConstraints.expression", ("map", DYNAMIC)
         fault = "output type must be a map"
-        yield from check_expression(expression, at, names, scope, wanted=wanted, fault=fault)
+        yield from cel_expressions.check_expression(
+            expression, at, names, scope, wanted=wanted, fault=fault
+        )
 
 
 def _check_names(conditions: Sequence[Block]) -> Iterator[Finding]:
@@ -176,10 +174,14 @@ def check_validations(spec: Block, names: Collection[str], scope: Scope) -> Iter
     for index, block in enumerate(spec.get("validations") or ()):
         path = f"spec.validations[{index}]"
         at = f"{path}.expression"
-        yield from check_expression(block.get("expression"), at, names, scope, wanted=wanted)
+        yield from cel_expressions.check_expression(
+            block.get("expression"), at, names, scope, wanted=wanted
+        )
         if told := block.get("messageExpression"):
             at = f"{path}.messageExpression"
-            yield from check_expression(told, at, names, scope, wanted=("string", DYNAMIC))
+            yield from cel_expressions.check_expression(
+                told, at, names, scope, wanted=("string", DYNAMIC)
+            )
         if "\n" in str(block.get("message") or "").strip():
             yield invalid(
                 f"{path}.message", block["message"], "message must not contain line breaks"
@@ -191,7 +193,9 @@ def _check_mutations(spec: Block, names: Collection[str], scope: Scope) -> Itera
         field, output = _MUTATIONS[str(block.get("patchType"))]
         path = f"spec.mutations[{index}].{field}.expression"
         text = (block.get(field) or {}).get("expression")
-        yield from check_expression(text, path, names, scope, wanted=(output, DYNAMIC))
+        yield from cel_expressions.check_expression(
+            text, path, names, scope, wanted=(output, DYNAMIC)
+        )
         if field == "applyConfiguration":
             yield from check_configuration(text, path)
 
@@ -207,9 +211,9 @@ def _check_generation(spec: Block, names: Collection[str], scope: Scope) -> Iter
             continue
         if text := block.get("expression"):
             at = f"{path}.expression"
-            yield from check_expression(text, at, names, scope, wanted=("bool",))
+            yield from cel_expressions.check_expression(text, at, names, scope, wanted=("bool",))
         for source in sources_of(block.get("template") or {}):
-            yield from check_expression(source, f"{path}.template", names, scope)
+            yield from cel_expressions.check_expression(source, f"{path}.template", names, scope)
 
 
 def check_calls_out(policy: Policy) -> Iterator[Finding]:
@@ -221,10 +225,10 @@ def check_calls_out(policy: Policy) -> Iterator[Finding]:
     spec = policy.raw["spec"]
     is_namespaced = policy.kind in NAMESPACED
     found = [one for part in _CALLING for one in _expressions(spec.get(part), f"spec.{part}")]
-    if is_namespaced and any(reads(text, "http") for _, text in found):
+    if is_namespaced and any(cel_expressions.reads(text, "http") for _, text in found):
         yield error("spec", "Forbidden: http.* is not allowed in namespaced policies")
     for path, text in found:
-        yield from check_scope_of_calls(text, path, is_namespaced=is_namespaced)
+        yield from cel_expressions.check_scope_of_calls(text, path, is_namespaced=is_namespaced)
 
 
 def _expressions(value: Json, path: str) -> Iterator[tuple[str, str]]:
@@ -276,7 +280,9 @@ def lint_cel_exception(exc: CelException) -> Iterator[Finding]:
     # it reads no variables; its expressions are compiled as those of the policies that it names
     is_of_generating = all("Generating" in kind for _, kind in exc.references)
     scope = Scope("Generating" if is_of_generating else "")
-    yield from check_named(exc.match_conditions, "spec.matchConditions", NAMES, scope)
+    yield from cel_expressions.check_named(
+        exc.match_conditions, "spec.matchConditions", cel_expressions.NAMES, scope
+    )
     yield from _check_end(exc)
 
 

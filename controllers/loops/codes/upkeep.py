@@ -13,14 +13,7 @@ import logging
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from controllers.kube.kinds import (
-    CODE_CLAIMS,
-    CODE_USES,
-    GRANT_POLICIES,
-    GRANTS,
-    ONE_TIME_CODES,
-    SECRETS,
-)
+from controllers.kube import kinds
 from controllers.store.audit import CONTROLLER, audit_entry
 from controllers.store.code_keys import ROTATE, ROTATED_AT, SECRET_NAME, CodeKeys
 from controllers.store.grants import GRANT_UID
@@ -81,24 +74,24 @@ class PruneLoop:
         if due:
             await self._trail.record(_record(due, now))
         for one in due:
-            await self._context.drop(CODE_USES, one)
+            await self._context.drop(kinds.CODE_USES, one)
             self._context.metrics.count("kpolicy_code_uses_pruned")
 
     async def _forget_claims(self, now: datetime) -> None:
         """Forget claims that nobody looks at any more; raises KubeError."""
-        for one in await self._all(CODE_CLAIMS, ""):
+        for one in await self._all(kinds.CODE_CLAIMS, ""):
             created = rfc3339.read(str(one["metadata"].get("creationTimestamp") or ""))
             if created is not None and now - created > CLAIMED:
-                await self._context.drop(CODE_CLAIMS, one)
+                await self._context.drop(kinds.CODE_CLAIMS, one)
 
     async def _over(self, uses: Sequence[Object], now: datetime) -> list[Object]:
         """Return the uses that nothing depends on any more, the oldest first."""
-        policies, problems = readable_policies(await self._all(GRANT_POLICIES, ""))
+        policies, problems = readable_policies(await self._all(kinds.GRANT_POLICIES, ""))
         if problems:
             return []
         longest = max((one.code_for for one in policies), default=timedelta())
-        codes = {str(one["metadata"]["name"]): one for one in await self._all(ONE_TIME_CODES, self._context.namespace)}  # fmt: skip
-        grants = {str(one["metadata"].get("uid")) for one in await self._all(GRANTS, "") if state_of(one) not in FINAL_STATES}  # fmt: skip
+        codes = {str(one["metadata"]["name"]): one for one in await self._all(kinds.ONE_TIME_CODES, self._context.namespace)}  # fmt: skip
+        grants = {str(one["metadata"].get("uid")) for one in await self._all(kinds.GRANTS, "") if state_of(one) not in FINAL_STATES}  # fmt: skip
         found = [
             use
             for use in uses
@@ -113,7 +106,7 @@ class PruneLoop:
         found: list[Object] = []
         resume = ""
         while True:
-            page = await self._context.client.list(CODE_USES, self._context.namespace, limit=_PAGE, resume=resume)  # fmt: skip
+            page = await self._context.client.list(kinds.CODE_USES, self._context.namespace, limit=_PAGE, resume=resume)  # fmt: skip
             found += map(_reduced, page.items)
             resume = page.resume
             if not resume:
@@ -154,7 +147,7 @@ def _used_at(use: Object) -> datetime | None:
 
 
 def _record(due: Sequence[Object], now: datetime) -> dict[str, Any]:
-    at, about = rfc3339.write(now), {"kind": CODE_USES.kind}
+    at, about = rfc3339.write(now), {"kind": kinds.CODE_USES.kind}
     until = max(str(one["spec"].get("usedAt") or "") for one in due)
     reason = f"{len(due)} uses up to {until}, each of them told here before"
     return audit_entry(f"prune/{at}", at, CONTROLLER, "prune", about, reason=reason)
@@ -233,6 +226,6 @@ def _rotated_at(secret: Object, now: datetime) -> datetime:
 
 
 def _rotation_record(how: str, key: int, reason: str, now: datetime) -> dict[str, Any]:
-    at, about = rfc3339.write(now), {"kind": SECRETS.kind, "name": SECRET_NAME}
+    at, about = rfc3339.write(now), {"kind": kinds.SECRETS.kind, "name": SECRET_NAME}
     verb = "revoke-codes" if how in ("revoke", "regression") else "rotate"
     return audit_entry(f"rotate/{at}/{key}", at, CONTROLLER, verb, about, reason=reason[:_LONGEST])

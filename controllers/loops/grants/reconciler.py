@@ -10,15 +10,7 @@ import logging
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from controllers.kube import AlreadyExists, Conflict, find
-from controllers.kube.kinds import (
-    CODE_USES,
-    EXCEPTIONS,
-    GRANT_POLICIES,
-    GRANTS,
-    POLICY_EXCEPTIONS,
-    object_reference,
-)
+from controllers.kube import AlreadyExists, Conflict, find, kinds
 from controllers.kube.reflector import Selection
 from controllers.kube.store import key_of, wait_synced
 from controllers.kube.workqueue import WorkQueue
@@ -80,9 +72,9 @@ class GrantReconciler:
         selection = Selection(namespace=self._context.namespace)
         work = counted(self._context.metrics, "grants", self.queue, self._look)
         async with Following(self._context.informers) as following:
-            uses = following.kind(CODE_USES, self._used, selection, reduce=remembered)
-            self._grants = following.kind(GRANTS, self._changed)
-            self._policies = following.kind(GRANT_POLICIES, lambda _: self._open_ones())
+            uses = following.kind(kinds.CODE_USES, self._used, selection, reduce=remembered)
+            self._grants = following.kind(kinds.GRANTS, self._changed)
+            self._policies = following.kind(kinds.GRANT_POLICIES, lambda _: self._open_ones())
             following.listen(self._context.cache.on_change, self._excepted)
             # Those of grants that went while nobody led.
             for granted in self._context.snapshot.granted.values():
@@ -101,7 +93,7 @@ class GrantReconciler:
 
     def _excepted(self, change: WorldChange) -> None:
         """Look at the grant of an exception that came or changed: GitOps tools bring back what is over."""
-        if change.type == "PUT" and change.kind.plural == POLICY_EXCEPTIONS.plural:
+        if change.type == "PUT" and change.kind.plural == kinds.POLICY_EXCEPTIONS.plural:
             annotations = change.object["metadata"].get("annotations") or {}
             namespace, _, name = str(annotations.get(vocabulary.GRANT) or "").rpartition("/")
             if name:
@@ -170,7 +162,9 @@ class GrantReconciler:
         name, namespace, seen = (
             obj["metadata"][key] for key in ("name", "namespace", "resourceVersion")
         )
-        await self._context.write_status(GRANTS, name, namespace, fields, resourceVersion=seen)
+        await self._context.write_status(
+            kinds.GRANTS, name, namespace, fields, resourceVersion=seen
+        )
 
     async def _warn(self, grant: grants.Grant, status: grants.GrantStatus, now: datetime) -> None:
         """Tell that a grant ends soon, once for each instant that this is to be told at."""
@@ -180,20 +174,20 @@ class GrantReconciler:
             return
         tell_expiring(self._notices, grant, status, now)
         warned = {"warnedAt": _text(due[-1])}
-        await self._context.write_status(GRANTS, grant.name, grant.namespace, warned)
+        await self._context.write_status(kinds.GRANTS, grant.name, grant.namespace, warned)
 
     async def _write_uses(self, grant: grants.Grant, facts: grants.Facts) -> None:
         """Write the uses of a limited grant, which their records tell; those of others are counted by who answers requests."""
         if not grant.uses or facts.uses == grant.status.get("uses", 0):
             return
         told = {"uses": facts.uses, "lastUsedAt": _text(facts.last_used_at)}
-        await self._context.write_status(GRANTS, grant.name, grant.namespace, told)
+        await self._context.write_status(kinds.GRANTS, grant.name, grant.namespace, told)
 
     async def _match_exception(self, grant: grants.Grant, status: grants.GrantStatus) -> None:
         """Let the exception be there exactly while the grant is active."""
         if status.state == "active" and status.expires_at is not None:
             try:
-                kind = EXCEPTIONS[group_of(grant)]
+                kind = kinds.EXCEPTIONS[group_of(grant)]
                 await self._context.client.create(
                     kind, grants.exception_of(grant, status.expires_at)
                 )
@@ -204,18 +198,20 @@ class GrantReconciler:
 
     async def _remove_orphan(self, namespace: str, name: str) -> None:
         """Remove the exception of a grant that is gone; on most clusters the garbage collector is quicker."""
-        for kind in EXCEPTIONS.values():
+        for kind in kinds.EXCEPTIONS.values():
             found = await find(self._context.client, kind, exception_name(name), namespace)
             if found is not None and _names_grant(found, f"{namespace}/{name}"):
-                about = object_reference(kind.typed(found))
+                about = kinds.object_reference(kind.typed(found))
                 await delete(self._context, kind, found, about)
 
     async def _remove_exception(self, grant: grants.Grant) -> None:
-        kind, name = EXCEPTIONS[group_of(grant)], exception_name(grant.name)
+        kind, name = kinds.EXCEPTIONS[group_of(grant)], exception_name(grant.name)
         found = await find(self._context.client, kind, name, grant.namespace)
         if found is not None and _is_of(found, grant):
             about = {"kind": "Grant", "namespace": grant.namespace, "name": grant.name, "uid": grant.uid}  # fmt: skip
-            await delete(self._context, kind, found, {"apiVersion": GRANTS.api_version, **about})
+            await delete(
+                self._context, kind, found, {"apiVersion": kinds.GRANTS.api_version, **about}
+            )
 
     def _come_again(
         self, place: _Place, grant: grants.Grant, status: grants.GrantStatus, facts: grants.Facts

@@ -24,17 +24,10 @@ from engine.model.kinds import skips_background
 from engine.model.resources import is_cluster_scoped
 from engine.record import record, replace
 
+from . import expressions
 from .bindings import POLICY_NAMES, Bindings
 from .constraints import compile_constraints
 from .exceptions import CompiledCelException, covering, excepted, naming
-from .expressions import (
-    annotations_of,
-    compile_annotations,
-    compile_conditions,
-    compile_expression,
-    compile_variables,
-    unmet,
-)
 from .policy_rule import cel_rule
 
 if TYPE_CHECKING:
@@ -118,7 +111,7 @@ class _Compiled:
         if self.exceptions and (found := self._covering(state, bound)):
             return (replace(excepted(found)[0], rule="exception"),)
         try:
-            if self.conditions and unmet(self.conditions, bound) is not None:
+            if self.conditions and expressions.unmet(self.conditions, bound) is not None:
                 return NO_ANSWER
         except EvaluationError as error:
             return answered(Status.ERROR, f"failed to execute matching: {error.message}")
@@ -127,7 +120,9 @@ class _Compiled:
                 item(bound)
         except EvaluationError as error:
             return answered(Status.ERROR, f"failed to evaluate policy: {error.message}")
-        outcome = Outcome(Status.PASS, _PASSED, properties=annotations_of(self.annotations, bound))
+        outcome = Outcome(
+            Status.PASS, _PASSED, properties=expressions.annotations_of(self.annotations, bound)
+        )
         return (RuleAnswer(outcome, generated=tuple(bound.made)),)
 
     def _covering(self, state: State, bound: Generation) -> tuple[CompiledCelException, ...]:
@@ -150,9 +145,9 @@ def compile_generating(
     compiled = _Compiled(
         policy=policy,
         exceptions=naming(exceptions, policy),
-        conditions=compile_conditions(spec, POLICY_NAMES, may_mix=True),
-        variables=compile_variables(spec, POLICY_NAMES, may_mix=True),
-        annotations=compile_annotations(spec, POLICY_NAMES, may_mix=True),
+        conditions=expressions.compile_conditions(spec, POLICY_NAMES, may_mix=True),
+        variables=expressions.compile_variables(spec, POLICY_NAMES, may_mix=True),
+        annotations=expressions.compile_annotations(spec, POLICY_NAMES, may_mix=True),
         items=tuple(
             _item(index, block, bool(policy.namespace))
             for index, block in enumerate(spec.get("generate") or ())
@@ -186,7 +181,9 @@ def _item(index: int, block: Block, is_namespaced: bool) -> Item:
     if template is not None:
         return _template(template, f"generate[{index}].template")
     place = f"generate[{index}]"
-    program = compile_expression(block.get("expression"), POLICY_NAMES, place=place, may_mix=True)
+    program = expressions.compile_expression(
+        block.get("expression"), POLICY_NAMES, place=place, may_mix=True
+    )
     _check_calls({place: program}, is_namespaced)
 
     def generate(bound: Generation) -> None:
@@ -278,5 +275,7 @@ def _parts(text: str, place: str) -> list[Part]:
             continue
         if piece.is_open:
             raise PolicyError(f"`{place}` has a placeholder without an end: `{text}`")
-        found.append(compile_expression(piece.source, POLICY_NAMES, place=place, may_mix=True))
+        found.append(
+            expressions.compile_expression(piece.source, POLICY_NAMES, place=place, may_mix=True)
+        )
     return found

@@ -18,26 +18,11 @@ from engine.model.result import VERBS, Power, ResourceEffect
 from engine.reach import GUARDED_GROUPS, Effect, out_of_reach, target_of
 from engine.record import record, replace
 
+from . import existing_objects, expressions
 from .autogen import every_spec, variants
 from .bindings import POLICY_NAMES, Bindings, request_of
 from .constraints import Constraints, compile_constraints
 from .exceptions import CompiledCelException, covering, excepted, naming
-from .existing_objects import (
-    Targets,
-    compile_targets,
-    is_triggered,
-    review_of_target,
-    set_off_by,
-    whole,
-)
-from .expressions import (
-    Named,
-    annotations_of,
-    compile_annotations,
-    compile_conditions,
-    compile_variables,
-    unmet,
-)
 from .labelling import is_about_metadata, may_label
 from .mutations import Mutation, compile_mutations, mutated
 from .policy_rule import cel_rule, with_variants
@@ -61,17 +46,17 @@ class Compiled:
     """One spec: the policy's own, or that of autogen."""
 
     constraints: Constraints
-    conditions: tuple[Named, ...]
+    conditions: tuple[expressions.Named, ...]
     variables: Mapping[str, Program]
     mutations: tuple[Mutation, ...]
-    annotations: tuple[Named, ...]
+    annotations: tuple[expressions.Named, ...]
 
     def answer(
         self,
         asked: Asked,
         exceptions: Sequence[CompiledCelException],
         *,
-        conditions: tuple[Named, ...] | None = None,
+        conditions: tuple[expressions.Named, ...] | None = None,
         effect: Effect = Effect.MUTATE,
         fixed: Mapping[str, Any] = NOTHING,
     ) -> Answers:
@@ -88,7 +73,7 @@ class Compiled:
             return NO_ANSWER
         try:
             wanted = self.conditions if conditions is None else conditions
-            if wanted and unmet(wanted, bindings, is_native=False) is not None:
+            if wanted and expressions.unmet(wanted, bindings, is_native=False) is not None:
                 return _SKIPPED
             patched = mutated(
                 self.mutations, lambda left: self._bound(asked, bindings, left, fixed), obj
@@ -99,7 +84,9 @@ class Compiled:
             return (RuleAnswer(Outcome(Status.SKIP, f"rule is skipped: {reason}")),)
         if patched is obj and not self.annotations:
             return _PASSED
-        noted = annotations_of(self.annotations, self._bound(asked, bindings, patched, fixed))
+        noted = expressions.annotations_of(
+            self.annotations, self._bound(asked, bindings, patched, fixed)
+        )
         outcome = Outcome(Status.PASS, SUCCESS, properties=noted)
         return (RuleAnswer(outcome, patched=None if patched is obj else patched),)
 
@@ -146,10 +133,10 @@ def compile_mutating_policy(
             usual=_PASSED, at_once=handle,
         )  # fmt: skip
     if is_enabled(spec, "mutateExisting"):
-        targets = compile_targets(policy, spec, POLICY_NAMES)
+        targets = existing_objects.compile_targets(policy, spec, POLICY_NAMES)
         marked = Rule("", mutate={"targets": [spec]}, skip_background_requests=skips)
         yield cel_rule(
-            policy, "", set_off_by(constraints), _mutate_existing(compiled, others, targets, own),
+            policy, "", existing_objects.set_off_by(constraints), _mutate_existing(compiled, others, targets, own),
             type=RuleType.MUTATION, enforce=False, rule=marked,
         )  # fmt: skip
 
@@ -157,7 +144,7 @@ def compile_mutating_policy(
 def _mutate_existing(
     compiled: Compiled,
     others: Mapping[str, Compiled],
-    targets: Targets,
+    targets: existing_objects.Targets,
     exceptions: Sequence[CompiledCelException],
 ) -> Callable[[State], Answers]:
     """Return the handler that answers for each target; a trigger that the match conditions leave out changes nothing."""
@@ -165,7 +152,7 @@ def _mutate_existing(
     def handle(state: State) -> Answers:
         trigger = others.get(state.review.resource, compiled)
         bindings = Bindings(state.review, state.inputs, trigger.variables, trace=state.trace)
-        triggered = is_triggered(state.review)
+        triggered = existing_objects.is_triggered(state.review)
         if triggered and _leaves_out(trigger, bindings):
             return NO_ANSWER
         # expressions about a target read the request of its trigger
@@ -177,7 +164,7 @@ def _mutate_existing(
             text = f"failed to evaluate policy: {error.message}"
             return answered(Status.ERROR, text, rule="evaluation")
         for obj, resource, part in found:
-            review = review_of_target(state.review, obj, resource, {})
+            review = existing_objects.review_of_target(state.review, obj, resource, {})
             one = others.get(resource, compiled) if targets.expression is None else compiled
             made = one.answer(
                 state.reviewing(review), exceptions, conditions=targets.conditions,
@@ -192,7 +179,7 @@ def _mutate_existing(
 def _leaves_out(trigger: Compiled, bindings: Bindings) -> bool:
     """Tell whether match conditions keep a trigger out; one that they cannot judge sets nothing off."""
     try:
-        return unmet(trigger.conditions, bindings, is_native=False) is not None
+        return expressions.unmet(trigger.conditions, bindings, is_native=False) is not None
     except EvaluationError:
         return True
 
@@ -235,7 +222,7 @@ def _changing(spec: Block) -> Iterator[ResourceEffect]:
 
 def _rewriting(at: str, spec: Block, rule: Block | None) -> Iterator[ResourceEffect]:
     """Yield what is done to targets: they are found and read as a whole, and written by the part that a rule names."""
-    labelling, read = _labelling(spec), whole(rule) if rule else None
+    labelling, read = _labelling(spec), existing_objects.whole(rule) if rule else None
     if read != rule:
         yield ResourceEffect(at, ("get", "list", *labelling), read)
         yield ResourceEffect(at, ("update",), rule)
@@ -259,14 +246,14 @@ def compile_spec(policy: Policy, spec: Block) -> Compiled:
         compile_constraints(
             spec.get("matchConstraints") or {}, namespace=policy.namespace, open_without_rules=True
         ),
-        compile_conditions(spec, POLICY_NAMES),
-        compile_variables(spec, POLICY_NAMES),
+        expressions.compile_conditions(spec, POLICY_NAMES),
+        expressions.compile_variables(spec, POLICY_NAMES),
         compile_mutations(
             spec.get("mutations") or (),
             POLICY_NAMES,
             may_replace=(spec.get("evaluation") or {}).get("useServerSideApply") is True,
         ),
-        compile_annotations(spec, POLICY_NAMES),
+        expressions.compile_annotations(spec, POLICY_NAMES),
     )
 
 

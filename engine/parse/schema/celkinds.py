@@ -7,15 +7,7 @@ from __future__ import annotations
 
 from engine.vocabulary import PROPAGATIONS
 
-from .conditions import (
-    AUDIT_ANNOTATIONS,
-    NAMED_EXPRESSION,
-    PARAM_KIND,
-    PARAM_REFERENCE,
-    REGISTRY_CREDENTIALS,
-    SELECTOR,
-    VALIDATIONS,
-)
+from . import conditions
 from .nodes import FLAG, TEXT, TEXT_MAP, TEXTS, Flag, ListOf, Node, Shape, Text, Whole, replaced
 
 KYVERNO = "policies.kyverno.io"
@@ -23,8 +15,8 @@ KUBERNETES = "admissionregistration.k8s.io"
 
 _FAILURE_POLICY = Text(enum=("Fail", "Ignore"), default="Fail")
 _ACTIONS = ListOf(Text(enum=("Deny", "Audit", "Warn")), unique=True)
-_EXPRESSIONS = ListOf(NAMED_EXPRESSION)
-_NAMED = ListOf(NAMED_EXPRESSION, key="name")
+_EXPRESSIONS = ListOf(conditions.NAMED_EXPRESSION)
+_NAMED = ListOf(conditions.NAMED_EXPRESSION, key="name")
 _EXPRESSION = Shape({"expression": TEXT})
 _ENABLED = Shape({"enabled": FLAG})
 _RESOURCE_RULE = Shape(
@@ -42,8 +34,8 @@ _MATCH = Shape(
     {
         "resourceRules": ListOf(_RESOURCE_RULE),
         "excludeResourceRules": ListOf(_RESOURCE_RULE),
-        "namespaceSelector": SELECTOR,
-        "objectSelector": SELECTOR,
+        "namespaceSelector": conditions.SELECTOR,
+        "objectSelector": conditions.SELECTOR,
         "matchPolicy": Text(enum=("Equivalent", "Exact"), default="Equivalent"),
     }
 )
@@ -65,9 +57,9 @@ _POD_CONTROLLERS = Shape({"controllers": TEXTS})
 VALIDATING = Shape(
     {
         **_COMMON,
-        "validations": VALIDATIONS,
+        "validations": conditions.VALIDATIONS,
         "validationActions": _ACTIONS,
-        "auditAnnotations": AUDIT_ANNOTATIONS,
+        "auditAnnotations": conditions.AUDIT_ANNOTATIONS,
         "autogen": Shape(
             {"podControllers": _POD_CONTROLLERS, "validatingAdmissionPolicy": _ENABLED}
         ),
@@ -96,7 +88,7 @@ MUTATING = Shape(
     {
         **_COMMON,
         "mutations": MUTATIONS,
-        "auditAnnotations": AUDIT_ANNOTATIONS,
+        "auditAnnotations": conditions.AUDIT_ANNOTATIONS,
         "reinvocationPolicy": Text(enum=("Never", "IfNeeded")),
         "targetMatchConstraints": replaced(_MATCH, expression=TEXT),
         "targetMatchConditions": _NAMED,
@@ -132,7 +124,7 @@ GENERATING = Shape(
                 one_of=("expression", "template"),
             )
         ),
-        "auditAnnotations": AUDIT_ANNOTATIONS,
+        "auditAnnotations": conditions.AUDIT_ANNOTATIONS,
         "useServerSideApply": FLAG,
         "evaluation": Shape(
             {
@@ -217,7 +209,7 @@ IMAGE_VALIDATING = Shape(
             Shape({"glob": TEXT, "expression": TEXT}, one_of=("glob", "expression"))
         ),
         "images": _EXPRESSIONS,
-        "credentials": REGISTRY_CREDENTIALS,
+        "credentials": conditions.REGISTRY_CREDENTIALS,
         "validationConfigurations": Shape(
             dict.fromkeys(("mutateDigest", "verifyDigest", "required"), Flag(default=True)),
             filled_in=True,
@@ -242,9 +234,9 @@ IMAGE_VALIDATING = Shape(
                 ("name",),
             )
         ),
-        "validations": VALIDATIONS,
+        "validations": conditions.VALIDATIONS,
         "validationActions": _ACTIONS,
-        "auditAnnotations": AUDIT_ANNOTATIONS,
+        "auditAnnotations": conditions.AUDIT_ANNOTATIONS,
         "autogen": Shape({"podControllers": _POD_CONTROLLERS}),
         "evaluation": Shape(_EVALUATION),
         "webhookConfiguration": _TIMEOUT,
@@ -269,10 +261,16 @@ EXCEPTION = Shape(
 _BINDING: dict[str, Node] = {
     "policyName": TEXT,
     "matchResources": _MATCH,
-    "paramRef": PARAM_REFERENCE,
+    "paramRef": conditions.PARAM_REFERENCE,
 }
-_NATIVE: dict[str, Node] = {**_COMMON, "paramKind": PARAM_KIND}
-ADMISSION = Shape({**_NATIVE, "validations": VALIDATIONS, "auditAnnotations": AUDIT_ANNOTATIONS})
+_NATIVE: dict[str, Node] = {**_COMMON, "paramKind": conditions.PARAM_KIND}
+ADMISSION = Shape(
+    {
+        **_NATIVE,
+        "validations": conditions.VALIDATIONS,
+        "auditAnnotations": conditions.AUDIT_ANNOTATIONS,
+    }
+)
 ADMISSION_BINDING = Shape({**_BINDING, "validationActions": _ACTIONS}, ("policyName",))
 
 MUTATING_ADMISSION = Shape(

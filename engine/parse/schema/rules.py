@@ -2,20 +2,7 @@
 
 from __future__ import annotations
 
-from .conditions import (
-    ANY_ALL,
-    ANY_ALL_CONDITIONS,
-    AUDIT_ANNOTATIONS,
-    CONDITIONS,
-    CONTEXT,
-    MATCH,
-    NAMED_EXPRESSION,
-    PARAM_KIND,
-    PARAM_REFERENCE,
-    REGISTRY_CREDENTIALS,
-    SELECTOR,
-    VALIDATIONS,
-)
+from . import conditions
 from .nodes import (
     FLAG,
     FREE,
@@ -81,7 +68,7 @@ _ATTESTATION = Shape(
         "type": TEXT,
         "predicateType": TEXT,
         "attestors": ATTESTORS,
-        "conditions": ListOf(ANY_ALL_CONDITIONS),
+        "conditions": ListOf(conditions.ANY_ALL_CONDITIONS),
     }
 )
 
@@ -99,9 +86,9 @@ VERIFY_IMAGE = Shape(
         "verifyDigest": Flag(default=True),
         "required": Flag(default=True),
         "useCache": Flag(default=True),
-        "validate": Shape({"message": TEXT, "deny": Shape({"conditions": CONDITIONS})}),
+        "validate": Shape({"message": TEXT, "deny": Shape({"conditions": conditions.CONDITIONS})}),
         "failureAction": _ACTION,
-        "imageRegistryCredentials": REGISTRY_CREDENTIALS,
+        "imageRegistryCredentials": conditions.REGISTRY_CREDENTIALS,
         **dict.fromkeys(("image", "key", "roots", "subject", "issuer"), TEXT),
         **_EXTENSIONS,
     }
@@ -120,7 +107,7 @@ EXTRACTORS = MapOf(
 ACTION = Text(enum=("Audit", "Enforce", "audit", "enforce"))
 
 ACTION_OVERRIDES = ListOf(
-    Shape({"action": ACTION, "namespaces": TEXTS, "namespaceSelector": SELECTOR})
+    Shape({"action": ACTION, "namespaces": TEXTS, "namespaceSelector": conditions.SELECTOR})
 )
 
 POD_SECURITY_EXCLUDE = Shape(
@@ -128,8 +115,12 @@ POD_SECURITY_EXCLUDE = Shape(
     ("controlName",),
 )
 
-_DENY = Shape({"conditions": CONDITIONS})
-_EACH: dict[str, Node] = {"list": TEXT, "context": CONTEXT, "preconditions": ANY_ALL_CONDITIONS}
+_DENY = Shape({"conditions": conditions.CONDITIONS})
+_EACH: dict[str, Node] = {
+    "list": TEXT,
+    "context": conditions.CONTEXT,
+    "preconditions": conditions.ANY_ALL_CONDITIONS,
+}
 VALIDATE_FOREACH: Shape = Shape(
     {
         **_EACH,
@@ -143,11 +134,11 @@ VALIDATE_FOREACH: Shape = Shape(
 
 CEL = Shape(
     {
-        "expressions": VALIDATIONS,
-        "paramKind": PARAM_KIND,
-        "paramRef": PARAM_REFERENCE,
-        "auditAnnotations": AUDIT_ANNOTATIONS,
-        "variables": ListOf(NAMED_EXPRESSION),
+        "expressions": conditions.VALIDATIONS,
+        "paramKind": conditions.PARAM_KIND,
+        "paramRef": conditions.PARAM_REFERENCE,
+        "auditAnnotations": conditions.AUDIT_ANNOTATIONS,
+        "variables": ListOf(conditions.NAMED_EXPRESSION),
         "generate": FLAG,
     }
 )
@@ -203,7 +194,12 @@ MUTATE = Shape(
         "mutateExistingOnPolicyUpdate": FLAG,
         "targets": ListOf(
             Shape(
-                {**_IDENTITY, "selector": SELECTOR, "context": CONTEXT, "preconditions": CONDITIONS}
+                {
+                    **_IDENTITY,
+                    "selector": conditions.SELECTOR,
+                    "context": conditions.CONTEXT,
+                    "preconditions": conditions.CONDITIONS,
+                }
             )
         ),
         "patchStrategicMerge": FREE,
@@ -216,7 +212,7 @@ _GENERATED: dict[str, Node] = {
     **_IDENTITY,
     "data": FREE,
     "clone": Shape({"namespace": TEXT, "name": TEXT}),
-    "cloneList": Shape({"namespace": TEXT, "kinds": TEXTS, "selector": SELECTOR}),
+    "cloneList": Shape({"namespace": TEXT, "kinds": TEXTS, "selector": conditions.SELECTOR}),
 }
 
 GENERATE = Shape(
@@ -232,12 +228,12 @@ GENERATE = Shape(
 RULE_V1 = Shape(
     {
         "name": Text(longest=63),
-        "context": CONTEXT,
-        "match": MATCH,
-        "exclude": MATCH,
+        "context": conditions.CONTEXT,
+        "match": conditions.MATCH,
+        "exclude": conditions.MATCH,
         "imageExtractors": EXTRACTORS,
-        "preconditions": CONDITIONS,
-        "celPreconditions": ListOf(NAMED_EXPRESSION),
+        "preconditions": conditions.CONDITIONS,
+        "celPreconditions": ListOf(conditions.NAMED_EXPRESSION),
         "validate": VALIDATE,
         "mutate": MUTATE,
         "generate": GENERATE,
@@ -250,8 +246,8 @@ RULE_V1 = Shape(
 
 RULE_V2BETA1 = replaced(
     RULE_V1,
-    match=ANY_ALL,
-    exclude=ANY_ALL,
+    match=conditions.ANY_ALL,
+    exclude=conditions.ANY_ALL,
     validate=without(VALIDATE, "allowExistingViolations"),
     verifyImages=ListOf(without(VERIFY_IMAGE, *DEPRECATED)),
 )

@@ -9,14 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from kpolicy_sandbox.errors import (
-    Cause,
-    forbidden_field,
-    invalid,
-    invalid_field,
-    required_field,
-    unsupported_field,
-)
+from kpolicy_sandbox import errors
 
 from .extension_checks import check_definition, check_native_policy, check_webhooks
 from .metadata_checks import check_metadata
@@ -39,38 +32,40 @@ def check(resource: Resource, obj: Object, expressions: Expressions | None) -> N
     if resource.custom is None and (with_cel := _RULES_WITH_CEL.get(resource.kind)):
         causes += with_cel(obj, expressions)
     if causes:
-        raise invalid(resource.kind, resource.group, obj["metadata"].get("name", ""), causes)
+        raise errors.invalid(resource.kind, resource.group, obj["metadata"].get("name", ""), causes)
 
 
-def _service(obj: Object) -> Iterator[Cause]:
+def _service(obj: Object) -> Iterator[errors.Cause]:
     spec = obj.get("spec") or {}
     headless = spec.get("clusterIP") == "None" or spec.get("type") == "ExternalName"
     if not spec.get("ports") and not headless:
-        yield required_field("spec.ports")
+        yield errors.required_field("spec.ports")
 
 
-def _binding(obj: Object) -> Iterator[Cause]:
+def _binding(obj: Object) -> Iterator[errors.Cause]:
     reference = obj.get("roleRef") or {}
     if not reference.get("name"):
-        yield required_field("roleRef.name")
+        yield errors.required_field("roleRef.name")
     if reference.get("kind") not in {"Role", "ClusterRole"}:
-        yield unsupported_field("roleRef.kind", reference.get("kind", ""), ["ClusterRole", "Role"])
+        yield errors.unsupported_field(
+            "roleRef.kind", reference.get("kind", ""), ["ClusterRole", "Role"]
+        )
     if obj.get("kind") != "ClusterRoleBinding":
         return
     for number, subject in enumerate(obj.get("subjects") or ()):
         if subject.get("kind") == "ServiceAccount" and not subject.get("namespace"):
-            yield required_field(f"subjects[{number}].namespace")
+            yield errors.required_field(f"subjects[{number}].namespace")
 
 
-def _config_map(obj: Object) -> Iterator[Cause]:
+def _config_map(obj: Object) -> Iterator[errors.Cause]:
     for part in ("data", "binaryData"):
         for key in obj.get(part) or ():
             if not re.fullmatch(r"[-._a-zA-Z0-9]+", key):
                 text = "a valid config key must consist of alphanumeric characters, '-', '_' or '.'"
-                yield invalid_field(f"{part}[{key}]", key, text)
+                yield errors.invalid_field(f"{part}[{key}]", key, text)
 
 
-_RULES: dict[str, Callable[[Object], Iterator[Cause]]] = {
+_RULES: dict[str, Callable[[Object], Iterator[errors.Cause]]] = {
     **PODS_AND_WORKLOADS,
     "Service": _service,
     "RoleBinding": _binding,
@@ -79,7 +74,7 @@ _RULES: dict[str, Callable[[Object], Iterator[Cause]]] = {
     "Secret": _config_map,
     "CustomResourceDefinition": check_definition,
 }
-_RULES_WITH_CEL: dict[str, Callable[[Object, Expressions | None], Iterator[Cause]]] = {
+_RULES_WITH_CEL: dict[str, Callable[[Object, Expressions | None], Iterator[errors.Cause]]] = {
     "MutatingWebhookConfiguration": check_webhooks,
     "ValidatingWebhookConfiguration": check_webhooks,
     "MutatingAdmissionPolicy": check_native_policy,
@@ -109,24 +104,24 @@ def check_update(resource: Resource, old: Object, new: Object) -> None:
         return
     causes = list(_update_causes(resource.kind, old, new))
     if causes:
-        raise invalid(resource.kind, resource.group, old["metadata"]["name"], causes)
+        raise errors.invalid(resource.kind, resource.group, old["metadata"]["name"], causes)
 
 
-def _update_causes(kind: str, old: Object, new: Object) -> Iterator[Cause]:
+def _update_causes(kind: str, old: Object, new: Object) -> Iterator[errors.Cause]:
     for path in _PATHS.get(kind, ()):
         before, after = _at(old, path), _at(new, path)
         if before is not None and before != after:
-            yield invalid_field(path, after, "field is immutable")
+            yield errors.invalid_field(path, after, "field is immutable")
     if kind in {"RoleBinding", "ClusterRoleBinding"} and old.get("roleRef") != new.get("roleRef"):
-        yield invalid_field("roleRef", new.get("roleRef"), "cannot change roleRef")
+        yield errors.invalid_field("roleRef", new.get("roleRef"), "cannot change roleRef")
     if kind in {"ConfigMap", "Secret"} and old.get("immutable"):
         for part in ("data", "binaryData", "immutable"):
             if old.get(part) != new.get(part):
-                yield forbidden_field(part, "field is immutable when `immutable` is set")
+                yield errors.forbidden_field(part, "field is immutable when `immutable` is set")
     if kind == "Pod" and _frozen_pod(old) != _frozen_pod(new):
-        yield forbidden_field("spec", _POD)
+        yield errors.forbidden_field("spec", _POD)
     if kind == "Secret" and old.get("type") != new.get("type"):
-        yield invalid_field("type", new.get("type"), "field is immutable")
+        yield errors.invalid_field("type", new.get("type"), "field is immutable")
 
 
 def _at(obj: Any, path: str) -> Any:
