@@ -84,13 +84,22 @@ def _bodies(session: Session, places: set[Place]) -> dict[Place, bytes | None]:
     every = sorted(places)
     for start in range(0, len(every), _MOST_PLACES):
         some = every[start : start + _MOST_PLACES]
-        marks = ", ".join(["(?, ?)"] * len(some))
-        rows = session.rows(
-            f"SELECT namespace, name, body FROM reports WHERE (namespace, name) IN (VALUES {marks})",  # noqa: S608 - marks only
-            [part for place in some for part in place],
-        )
+        rows = session.rows(at_places(len(some)), [part for place in some for part in place])
         found.update(((namespace, name), bytes(body)) for namespace, name, body in rows)
     return found
+
+
+def at_places(count: int) -> str:
+    """Return the statement that reads namespace, name and body of the reports at so many places, whose parts are its first values.
+
+    As a join, for which both databases look up each key; for pairs that are to be IN a list they look through all reports.
+    """
+    marks = ", ".join(["(?, ?)"] * count)
+    wanted = f"WITH wanted (space, place) AS (VALUES {marks})"
+    return (
+        f"{wanted} SELECT reports.namespace, reports.name, reports.body FROM wanted"  # noqa: S608 - marks only
+        " JOIN reports ON reports.namespace = wanted.space AND reports.name = wanted.place"
+    )
 
 
 def _try(done: _Done, write: Write) -> Outcome:

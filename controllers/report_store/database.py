@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 _BUSY_SECONDS: Final = 10.0
 _CONNECT_SECONDS: Final = 5
 _LOCK: Final = 0x6B706F6C
-_MAPPED: Final = 2_000_000_000
-"""Bytes of a file that are read where the system has them in memory, instead of by a call for each page: a third less for a write."""
 
 
 class StorageError(KubeError):
@@ -98,7 +96,6 @@ class Sqlite:
             )
             made.execute("PRAGMA journal_mode = WAL")
             made.execute("PRAGMA synchronous = FULL")
-            made.execute(f"PRAGMA mmap_size = {_MAPPED}")
             return _SqliteSession(made)
 
 

@@ -57,9 +57,9 @@ def page_asked(query: Mapping[str, str], space: str | None) -> Asked:
 
 def _places(text: str) -> tuple[Place, ...]:
     """Return places that stand as `NAMESPACE/NAME`, or as `NAME` of the cluster's; raises Invalid for too many."""
-    places = [one.rpartition("/") for one in text.split(",")]
+    places = [one.rpartition("/") for one in dict.fromkeys(text.split(","))]
     if len(places) > MOST_LISTED:
-        raise Invalid(f"only may name {MOST_LISTED} reports")
+        raise refused(f"only may name {MOST_LISTED} reports")
     return tuple((namespace, name) for namespace, _, name in places)
 
 

@@ -14,7 +14,7 @@ import orjson
 from controllers.kube import Gone, KubeError
 from engine.vocabulary import SEVERITIES
 
-from .batch import Change, Place
+from .batch import Change, Place, at_places
 from .selecting import Condition, Selector
 
 if TYPE_CHECKING:
@@ -192,11 +192,9 @@ def _reports(
     if condition.sql:
         sql.append(condition.sql)
         values += condition.values
-    if places:
-        sql.append(f"(namespace, name) IN (VALUES {', '.join(['(?, ?)'] * len(places))})")
-        values += [part for place in places for part in place]
-    text = f"SELECT namespace, name, body FROM reports WHERE version <= ? AND {' AND '.join(sql)} ORDER BY namespace, name"  # noqa: S608 - only words of ours
-    values = [version, *values]
+    read = at_places(len(places)) if places else "SELECT namespace, name, body FROM reports"
+    text = f"{read} WHERE version <= ? AND {' AND '.join(sql)} ORDER BY namespace, name"
+    values = [*(part for place in places for part in place), version, *values]
     if most:
         text += " LIMIT ?"
         values.append(most)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from controllers.report_store.batch import at_places
+from controllers.report_store.database import Sqlite
 from tests.controllers.report_store.stage import OPEN, REPORTS, TABLE, report, staged, taken
 
 if TYPE_CHECKING:
@@ -395,12 +397,22 @@ def test_a_list_of_one_namespace_takes_no_report_of_another_and_a_dry_run_keeps_
     asyncio.run(play())
 
 
+def test_reports_at_some_places_are_looked_up_and_not_looked_for_among_all(tmp_path: Path) -> None:
+    database = Sqlite(tmp_path / "reports.db")
+    database.prepare()
+    with closing(database.connect()) as session:
+        plan = session.rows(f"EXPLAIN QUERY PLAN {at_places(3)}", ["shop", "a"] * 3)
+    steps = [row[-1] for row in plan]
+    assert any("SEARCH reports" in step for step in steps)
+    assert not any("SCAN reports" in step for step in steps)
+
+
 def test_reports_at_some_places_are_listed_by_one_request(tmp_path: Path) -> None:
     async def play() -> None:
         async with staged(tmp_path) as store:
             for namespace, name in (("bank", "a"), ("bank", "b"), ("shop", "a"), ("", "c")):
                 await store.create(namespace, report(name))
-            only = "bank/a,shop/a,shop/b"
+            only = "bank/a,shop/a,shop/b,shop/a"
             _, found = await store.ask("GET", ALL, only=only, limit="1")
             assert names(found) == ["a", "a"]
             assert [one["metadata"]["namespace"] for one in found["items"]] == ["bank", "shop"]
