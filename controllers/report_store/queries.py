@@ -59,7 +59,7 @@ def _places(text: str) -> tuple[Place, ...]:
     """Return places that stand as `NAMESPACE/NAME`, or as `NAME` of the cluster's; raises Invalid for too many."""
     places = [one.rpartition("/") for one in dict.fromkeys(text.split(","))]
     if len(places) > MOST_LISTED:
-        raise refused(f"only may name {MOST_LISTED} reports")
+        raise Invalid(f"only may name {MOST_LISTED} reports")
     return tuple((namespace, name) for namespace, _, name in places)
 
 
