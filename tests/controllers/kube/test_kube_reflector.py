@@ -30,9 +30,9 @@ def pod(name, **metadata):
 class Scene:
     """A reflector that runs on a clock moved by hand, and what its store told."""
 
-    def __init__(self, *objects, selection=EVERYTHING, stands_back=False):
+    def __init__(self, *objects, selection=EVERYTHING, stands_back=False, made=FakeClient):
         self.clock = ManualClock()
-        self.client = FakeClient(*objects, clock=self.clock)
+        self.client = made(*objects, clock=self.clock)
         indexes = {"team": by_label("team"), "owner": by_owner}
         self.store = PackedStore() if selection.packed else Store(indexes=indexes)
         self.told = []
@@ -143,15 +143,15 @@ def test_of_an_object_as_it_was_a_packed_store_tells_who_it_was():
 
 def test_a_long_list_that_is_packed_is_taken_over_page_by_page_and_others_come_in_between():
     async def scenario():
-        scene = Scene(*(pod(f"p{n:05}") for n in range(3 * PAGE)), selection=PACKED)
         seen = []
-        listed = scene.client.list
 
-        async def counting(*args, **options):
-            seen.append((len(scene.store), scene.store.is_synced))
-            return await listed(*args, **options)
+        class Looking(FakeClient):
+            async def list(self, *args, **options):
+                seen.append((len(scene.store), scene.store.is_synced))
+                return await super().list(*args, **options)
 
-        scene.client.list = counting
+        pods = (pod(f"p{n:05}") for n in range(3 * PAGE))
+        scene = Scene(*pods, selection=PACKED, made=Looking)
         async with scene:
             assert seen == [(0, False), (PAGE, False), (2 * PAGE, False)]
             assert (len(scene.store), scene.store.is_synced) == (3 * PAGE, True)
