@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Self
 import aiohttp
 import orjson
 
+from engine.collector import collector_off
 from engine.errors import EngineError
 from engine.lang import json as strict_json
-from engine.lang.collector import collector_off
 
 from . import transport
 from .client import APPLY, MERGE, Client, Event, ListPage

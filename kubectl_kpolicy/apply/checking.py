@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from engine import vocabulary
+from engine.collector import collector_off
 from engine.errors import DocumentError, EngineError, Location, reason_of
 from engine.fields import part
-from engine.lang.collector import collector_off
 from engine.record import record, replace
 from kubectl_kpolicy.cluster.violations import is_failure, rows_of_report
 from kubectl_kpolicy.output.diagnostics import report

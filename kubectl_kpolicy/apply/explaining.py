@@ -5,9 +5,9 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, TextIO
 
+from engine.collector import collector_off
 from engine.errors import EngineError
 from engine.lang import wildcard
-from engine.lang.collector import collector_off
 from engine.record import record, replace
 from kubectl_kpolicy.output.diagnostics import report, visible
 from kubectl_kpolicy.output.explanation import lines, rules_explained

@@ -81,7 +81,7 @@ def _add_cluster(flags: Flags) -> None:
 
 def run(args: Arguments) -> int:
     """Apply the policies, print the results, return the exit code."""
-    from engine.lang.collector import collector_off
+    from engine.collector import collector_off
 
     if args.diff and (args.output or args.table or args.policy_report or args.generate_exceptions):
         print("error: --diff cannot be combined with other outputs", file=sys.stderr)

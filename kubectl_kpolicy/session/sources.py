@@ -10,10 +10,10 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
+from engine.collector import collector_off
 from engine.errors import DocumentError, EngineError, Location, reason_of
 from engine.fields import members
 from engine.lang import yaml
-from engine.lang.collector import collector_off
 from kubectl_kpolicy.output.diagnostics import report
 
 if TYPE_CHECKING:

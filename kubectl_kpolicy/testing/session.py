@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from engine.collector import collector_off
 from engine.errors import EngineError, Location
-from engine.lang.collector import collector_off
 from engine.record import record
 from kubectl_kpolicy.apply.boxes import PLAIN, Brush, boxed, plain
 from kubectl_kpolicy.apply.inputs import ApplyRequest, brought

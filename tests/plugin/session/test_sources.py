@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from engine.collector import collector_off
 from engine.errors import DocumentError
-from engine.lang.collector import collector_off
 from kubectl_kpolicy.session.sources import read_documents, read_paths
 
 if TYPE_CHECKING:
