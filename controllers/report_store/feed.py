@@ -20,6 +20,9 @@ _AT_ONCE: Final = 1000
 MOST_UNREAD: Final = 5000
 """Changes that a watch may be behind; it ends then, and its client reads anew."""
 
+MOST_TOGETHER: Final = 100
+"""Changes that a watch tells of by one write: what it holds for a client that reads slowly stays small."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -42,10 +45,10 @@ class Subscription:
         self._queue.put_nowait(None)
 
     async def next(self, seconds: float) -> list[Change | None]:
-        """Return the changes that are there, at least one; raises TimeoutError when none comes in time."""
+        """Return some of the changes that are there, at least one; raises TimeoutError when none comes in time."""
         async with asyncio.timeout(seconds):
             taken = [await self._queue.get()]
-        while not self._queue.empty():
+        while len(taken) < MOST_TOGETHER and not self._queue.empty():
             taken.append(self._queue.get_nowait())
         return taken
 

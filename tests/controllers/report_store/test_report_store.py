@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from controllers.report_store.batch import at_places
+from controllers.report_store.batch import Change, at_places
 from controllers.report_store.database import Sqlite
+from controllers.report_store.feed import MOST_TOGETHER, Subscription
 from tests.controllers.report_store.stage import OPEN, REPORTS, TABLE, report, staged, taken
 
 if TYPE_CHECKING:
@@ -393,6 +394,19 @@ def test_a_list_of_one_namespace_takes_no_report_of_another_and_a_dry_run_keeps_
             _, answer = await store.ask("POST", SHOP, told, dryRun="All")
             assert answer["items"][0]["status"] == "Success"
             assert names((await store.ask("GET", ALL))[1]) == ["b"]
+
+    asyncio.run(play())
+
+
+def test_a_watch_is_told_of_a_rush_in_parts_that_stay_small() -> None:
+    async def play() -> None:
+        subscription = Subscription()
+        changes = [Change(n, ("shop", "a"), None, b"{}") for n in range(2 * MOST_TOGETHER + 1)]
+        assert all(map(subscription.put, changes))
+        subscription.end()
+        parts = [await subscription.next(1) for _ in range(3)]
+        assert list(map(len, parts)) == [MOST_TOGETHER, MOST_TOGETHER, 2]
+        assert [one for part in parts for one in part] == [*changes, None]
 
     asyncio.run(play())
 
