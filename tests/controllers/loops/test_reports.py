@@ -102,20 +102,30 @@ def many(count: int) -> list[dict[str, Any]]:
     return [config_map(f"c{number:03}") for number in range(count)]
 
 
+async def scanned(made: Scene, count: int) -> None:
+    """Have the scan make so many reports."""
+    scanning(made)
+    await made.rest(5)
+    assert len(made.stored(POLICY_REPORTS)) == count
+
+
+async def scanned_again(made: Scene) -> None:
+    """Have the scan change all reports, by another policy."""
+    made.put(needs("owner"))
+    await made.rest(5)
+    assert {len(one["results"]) for one in made.stored(POLICY_REPORTS)} == {2}
+
+
 def test_reports_go_together_to_a_store_and_each_once():
     async def play():
         async with scene(needs("team"), *many(50), chooses_reports=True) as made:
             lists = ListsTaken(made)
-            scanning(made)
-            await made.rest(5)
-            assert len(made.stored(POLICY_REPORTS)) == 50
+            await scanned(made, 50)
             # the first goes with whatever had something to write by then, all others with the second
             assert sum(lists.sizes) <= 50
             assert len(lists.sizes) <= 2
             lists.sizes.clear()
-            made.put(needs("owner"))
-            await made.rest(5)
-            assert {len(one["results"]) for one in made.stored(POLICY_REPORTS)} == {2}
+            await scanned_again(made)
             assert lists.sizes
 
     asyncio.run(play())
@@ -125,9 +135,7 @@ def test_a_second_list_goes_while_one_is_under_way_once_it_is_full_and_no_third(
     async def play():
         async with scene(needs("team"), *many(400), chooses_reports=True) as made:
             lists = ListsTaken(made)
-            scanning(made)
-            await made.rest(5)
-            assert len(made.stored(POLICY_REPORTS)) == 400
+            await scanned(made, 400)
             assert (max(lists.sizes), lists.most) == (AT_ONCE, REQUESTS)
 
     asyncio.run(play())
@@ -144,12 +152,9 @@ def test_reports_are_read_together_from_a_store_and_one_by_one_from_one_that_kno
 
             if not knows_places:
                 made.client.list = passing_over  # type: ignore[method-assign] # - a store of a release before
-            scanning(made)
-            await made.rest(5)
+            await scanned(made, 100)
             made.client.calls.clear()
-            made.put(needs("owner"))
-            await made.rest(5)
-            assert {len(one["results"]) for one in made.stored(POLICY_REPORTS)} == {2}
+            await scanned_again(made)
             read = sum(
                 one.verb == "get" and one.resource == "policyreports" for one in made.client.calls
             )
@@ -165,9 +170,7 @@ def test_a_report_that_a_store_refuses_in_a_list_is_read_and_written_again():
             lists = ListsTaken(made)
             there = AlreadyExists("there is one", status=409, reason="AlreadyExists")
             made.client.fail("create", there, resource="policyreports")
-            scanning(made)
-            await made.rest(5)
-            assert len(made.stored(POLICY_REPORTS)) == 3
+            await scanned(made, 3)
             assert lists.sizes[0] > 1
 
     asyncio.run(play())
@@ -178,13 +181,9 @@ def test_a_store_that_takes_no_lists_gets_its_reports_one_by_one(status: int):
     async def play():
         async with scene(needs("team"), *many(20), chooses_reports=True) as made:
             lists = ListsTaken(made, KubeError("no", status=status))
-            scanning(made)
-            await made.rest(5)
-            assert len(made.stored(POLICY_REPORTS)) == 20
+            await scanned(made, 20)
             assert len(lists.sizes) == 1
-            made.put(needs("owner"))
-            await made.rest(5)
-            assert {len(one["results"]) for one in made.stored(POLICY_REPORTS)} == {2}
+            await scanned_again(made)
             assert (len(lists.sizes) == 1) is (status == 405)
 
     asyncio.run(play())
