@@ -23,6 +23,7 @@ from controllers.runtime.memory import trim
 from controllers.runtime.metrics import Metrics
 from controllers.runtime.options import EACH, Options
 from controllers.runtime.process import Connection, Loops, Runtime
+from engine.collector import settle
 from engine.model.kinds import KINDS, loaded
 from engine.vocabulary import RIGHTS_FOR
 
@@ -233,8 +234,7 @@ def settle_memory() -> None:
     one is left out by Python as long as less than a quarter of what is alive is new, so that many cached objects cost no time.
     """
     gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_THRESHOLDS)
+    settle(*_THRESHOLDS)
 
 
 async def return_freed() -> None:

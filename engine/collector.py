@@ -12,6 +12,16 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_settled: list[tuple[int, ...]] = []
+"""With which thresholds this process was settled. To ask the collector whether it was takes it a look at everything that was."""
+
+
+def settle(*thresholds: int) -> None:
+    """Take everything that is there by now out of collection for good, and collect by `thresholds` from now on."""
+    gc.freeze()
+    gc.set_threshold(*thresholds)
+    _settled.append(thresholds)
+
 
 @contextmanager
 def collector_off() -> Iterator[None]:
@@ -25,7 +35,7 @@ def collector_off() -> Iterator[None]:
         yield
     finally:
         if was_on:
-            if not gc.get_freeze_count():
+            if not _settled:
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
 from contextlib import ExitStack, suppress
@@ -12,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from controllers.kube.clock import ServerClock
+from engine.collector import settle
 from engine.errors import EngineError
 from engine.record import record, replace
 from kubectl_kpolicy.actions.catalog import ALL
@@ -100,8 +100,7 @@ class ConsoleRequest:
 def start(flags: ConsoleRequest, settings_of: Callable[[ConsoleRequest], dict[str, Any]]) -> int:
     """Open the console until somebody leaves it; on another context, where somebody left for that."""
     flags = resolved(flags)
-    gc.freeze()
-    gc.set_threshold(*_COLLECTOR)
+    settle(*_COLLECTOR)
     while chosen := asyncio.run(_run(flags, Settings(**settings_of(flags)))):
         flags = elsewhere(flags, *chosen)
     return 0
