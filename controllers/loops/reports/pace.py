@@ -8,6 +8,7 @@ the machine to others.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
@@ -51,31 +52,47 @@ class Pace:
         self._rush_since: float | None = None
         self._next_at = 0.0
         self._under_way = 0
+        self._ended = asyncio.Event()
+        self._next = asyncio.Lock()
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
         """Wait until a piece of work may begin, which is the body of the block."""
-        while (pause := self._pause()) > 0:
-            await self._clock.sleep(min(max(pause, LEAST), _STEP))
-        began = self._clock.monotonic()
-        self._under_way += 1
+        # one looks whether it may begin while the others wait behind it: hundreds that look cost more than what they wait to do
+        async with self._next:
+            await self._wait()
+            began = self._clock.monotonic()
+            self._under_way += 1
+            self._ended.clear()
         try:
             yield
         finally:
             self._under_way -= 1
+            if not self._under_way:
+                self._ended.set()
             now = self._clock.monotonic()
             self._next_at = now + max(now - began, LEAST) * (1 / self._share(now) - 1)
 
-    def _pause(self) -> float:
-        """Return how long to wait before looking again; in a rush one piece of work is done at a time."""
-        now = self._clock.monotonic()
-        owed = self._owed(now)
+    async def _wait(self) -> None:
+        """Return when work may begin; in a rush one piece is done at a time."""
+        while True:
+            now = self._clock.monotonic()
+            pause = self._owed(now)
+            if self._stands_back(now):
+                if self._under_way:
+                    await self._ended.wait()
+                    continue
+                pause = max(self._next_at - now, pause)
+            if pause <= 0:
+                return
+            await self._clock.sleep(min(max(pause, LEAST), _STEP))
+
+    def _stands_back(self, now: float) -> bool:
         if not self.rush.is_on:
             self._rush_since = None
-            return owed
-        if self._rush_since is None:
+        elif self._rush_since is None:
             self._rush_since = now
-        return _STEP if self._under_way else max(self._next_at - now, owed)
+        return self._rush_since is not None
 
     def _owed(self, now: float) -> float:
         """Return how long it takes until this process has processor time left again."""

@@ -97,6 +97,36 @@ def test_however_much_there_is_to_judge_no_more_processor_time_is_taken_than_the
     assert pace.SAVED < spent <= pace.SAVED + 41 * pace.BUDGET
 
 
+def test_hundreds_that_wait_for_the_budget_do_not_spend_it_by_looking_for_their_turn():
+    async def play():
+        clock, spent, looks = ManualClock(), 0.0, 0
+
+        def look() -> float:
+            nonlocal looks
+            looks += 1
+            return spent
+
+        one = Pace(clock, look)
+        begun = 0
+
+        async def work() -> None:
+            nonlocal begun, spent
+            async with one.turn():
+                begun += 1
+                spent += 0.1
+
+        spent += 2 * pace.SAVED
+        waiting = [asyncio.create_task(work()) for _ in range(300)]
+        await clock.advance(5)
+        assert begun == 0
+        assert looks <= 30
+        await clock.advance(100)
+        assert begun == 300
+        await asyncio.gather(*waiting)
+
+    asyncio.run(play())
+
+
 def test_what_gathers_is_handed_on_once_when_it_first_was_due():
     async def play():
         clock, found = ManualClock(), []
