@@ -6,6 +6,7 @@ of its resource and owned by it, so that it goes when the resource goes.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from controllers.kube.kinds import object_reference
@@ -116,9 +117,10 @@ def merged(
     `judged` are (policy, rule) pairs that were judged: their old rows go even where nothing new was said; by default the pairs
     of `new`. A row that says the same as before keeps its time, so that nothing is written when nothing changed.
     """
-    replaced = {pair_of(row) for row in new} | set(judged or ())
-    kept = [row for row in old if pair_of(row) not in replaced]
-    before = {_key(row): row for row in old}
+    said = {pair_of(row) for row in new}
+    pairs = [(pair_of(row), row) for row in old]
+    kept = [row for pair, row in pairs if not (pair in said or (judged and pair in judged))]
+    before = {_key(row): row for pair, row in pairs if pair in said}
     for row in new:
         known = before.get(_key(row))
         same = known is not None and _timeless(known) == _timeless(row)
@@ -135,21 +137,31 @@ _KINDS: Final = {(one.family.source, one.is_namespaced): one.kind for one in CEL
 
 def pair_of(row: Mapping[str, Json]) -> tuple[str, str]:
     """Return the policy of a row (by identity) and the rule; a policy written in CEL gives one answer, whatever it names it."""
-    policy, source = str(row.get("policy", "")), str(row.get("source", ""))
+    return _pair(*_named(row))
+
+
+@lru_cache(maxsize=4096)
+def _pair(policy: str, rule: str, source: str) -> tuple[str, str]:
     if source in NATIVE:
-        return identity(source, policy), str(row.get("rule", ""))
+        return identity(source, policy), rule
     kind = _KINDS.get((source, "/" in policy))
-    return (identity(kind, policy), "") if kind else (policy, str(row.get("rule", "")))
+    return (identity(kind, policy), "") if kind else (policy, rule)
+
+
+def _named(row: Mapping[str, Json]) -> tuple[str, str, str]:
+    return str(row.get("policy", "")), str(row.get("rule", "")), str(row.get("source", ""))
+
+
+def _target(row: Mapping[str, Json]) -> str:
+    return str((row.get("properties") or {}).get("patched-target", ""))
 
 
 def _key(row: Mapping[str, Json]) -> tuple[str, str, str]:
-    target = (row.get("properties") or {}).get("patched-target", "")
-    return (*pair_of(row), str(target))
+    return (*pair_of(row), _target(row))
 
 
 def _order(row: Mapping[str, Json]) -> tuple[str, ...]:
-    named = (str(row.get(name, "")) for name in ("policy", "rule", "source"))
-    return (*named, _key(row)[-1])
+    return (*_named(row), _target(row))
 
 
 def report_of(

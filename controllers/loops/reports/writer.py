@@ -35,8 +35,9 @@ class InForce:
 
     def __contains__(self, pair: tuple[str, str]) -> bool:
         """Tell whether a row may stay; only who knows the native policies takes out rows of theirs."""
-        is_native = pair[0].partition(":")[0] in NATIVE
-        return pair in self.pairs or (is_native and not self.knows_natives)
+        if pair in self.pairs:
+            return True
+        return not self.knows_natives and pair[0].partition(":")[0] in NATIVE
 
 
 class KnownPairs:
@@ -115,7 +116,8 @@ async def _write(
     report = report_of(obj, found, reports.kinds, before)
     if before is None or not says_the_same(report, before):
         await reports.write(kind, report)
-    return [row for row in found if row not in old]
+    as_they_were = set(map(id, old))
+    return [row for row in found if id(row) not in as_they_were and row not in old]
 
 
 async def _remove(client: Client, kind: Kind, report: Object) -> None:
