@@ -7,7 +7,7 @@ bytes. A hundred thousand of them are more than most nodes have otherwise, and t
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import orjson
 
@@ -16,6 +16,8 @@ from .store import Key, Store, identity_of
 if TYPE_CHECKING:
     from engine.model import Object
 
+PACKED_PAGE: Final = 100
+"""Objects of a page of a list that is packed: what its values took, among what is kept, stays with the process; of Pods 5 MiB."""
 _LEVEL = 1
 _WINDOW = 15
 """Bits of the window of compression, which holds 32 KiB: as much of another object is referred to."""

@@ -17,7 +17,7 @@ from .client import PAGE, Client
 from .clock import Backoff, Clock, SystemClock
 from .clock import chance as by_chance
 from .errors import Forbidden, Gone, KubeError, NotFound
-from .packed import PackedStore
+from .packed import PACKED_PAGE, PackedStore
 from .rush import PATIENCE
 from .store import Key, Store, by_label, by_owner, by_uid, metadata_of, trimmed
 
@@ -142,7 +142,8 @@ class Reflector:
         items: list[Object] = []
         keys: set[Key] = set()
         resume = ""
-        limit = _FIRST_PAGE if self._by_page else PAGE
+        usual = PACKED_PAGE if self._selection.packed else PAGE
+        limit = _FIRST_PAGE if self._by_page else usual
         if self._stale_lists >= _TRIES_IN_PAGES:
             # A server that compacts faster than we turn pages would never let us finish: then everything at once.
             limit = 0
@@ -154,17 +155,19 @@ class Reflector:
                 keys.update(self.store.add(page.items))
             if not self._is_paged or self._enough is not None:
                 items.extend(page.items)
-            resume = page.resume
+            resume, version = page.resume, page.resource_version
+            # it is not to be there beside the next one
+            del page
             is_enough = self._enough is not None and self._enough(items)
             if not resume or is_enough:
                 break
-            limit = PAGE
+            limit = usual
         self.store.is_cut = bool(resume)
         if self._is_paged:
-            self.store.keep(keys, page.resource_version)
+            self.store.keep(keys, version)
         else:
-            self.store.replace(items, page.resource_version)
-        self._version = page.resource_version
+            self.store.replace(items, version)
+        self._version = version
         self._stale_lists = 0
         self._report("")
 

@@ -1,11 +1,12 @@
 import asyncio
 import json
 import sys
+from weakref import WeakValueDictionary
 
 from controllers.kube import Forbidden, KubeError, Unreachable
-from controllers.kube.client import PAGE, Event
+from controllers.kube.client import Event, ListPage
 from controllers.kube.kinds import PODS
-from controllers.kube.packed import PackedStore
+from controllers.kube.packed import PACKED_PAGE, PackedStore
 from controllers.kube.reflector import Informers, Reflector, Selection
 from controllers.kube.rush import PATIENCE, Rush
 from controllers.kube.store import Store, by_label, by_owner
@@ -150,11 +151,35 @@ def test_a_long_list_that_is_packed_is_taken_over_page_by_page_and_others_come_i
                 seen.append((len(scene.store), scene.store.is_synced))
                 return await super().list(*args, **options)
 
-        pods = (pod(f"p{n:05}") for n in range(3 * PAGE))
+        pods = (pod(f"p{n:05}") for n in range(3 * PACKED_PAGE))
         scene = Scene(*pods, selection=PACKED, made=Looking)
         async with scene:
-            assert seen == [(0, False), (PAGE, False), (2 * PAGE, False)]
-            assert (len(scene.store), scene.store.is_synced) == (3 * PAGE, True)
+            assert seen == [(0, False), (PACKED_PAGE, False), (2 * PACKED_PAGE, False)]
+            assert (len(scene.store), scene.store.is_synced) == (3 * PACKED_PAGE, True)
+
+    run(scenario())
+
+
+def test_the_objects_of_a_page_that_is_packed_are_gone_before_the_next_is_asked_for():
+    async def scenario():
+        class Watched(dict):
+            __slots__ = ("__weakref__",)
+
+        alive = WeakValueDictionary()
+        left = []
+
+        class Looking(FakeClient):
+            async def list(self, *args, **options):
+                left.append(len(alive))
+                page = await super().list(*args, **options)
+                items = [Watched(one) for one in page.items]
+                alive.update({id(one): one for one in items})
+                return ListPage(items, page.resource_version, page.resume, page.remaining)
+
+        pods = (pod(f"p{n:05}") for n in range(3 * PACKED_PAGE))
+        async with Scene(*pods, selection=PACKED, made=Looking) as scene:
+            assert len(scene.store) == 3 * PACKED_PAGE
+            assert left == [0, 0, 0]
 
     run(scenario())
 
