@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import statistics
 import sys
 import tempfile
 import time
@@ -28,17 +29,7 @@ from tests.e2e.server import binaries
 from tests.e2e.server.processes import free_ports
 from tests.e2e.server.real import AUDIT_LOG
 
-from .pod_creation import (
-    CONNECTIONS,
-    CREATED,
-    PODS,
-    REPORTS,
-    SECONDS,
-    access,
-    count_at,
-    creations,
-    pod,
-)
+from .pod_creation import CONNECTIONS, CREATED, PODS, REPORTS, access, count_at, creations, pod
 from .webhook_server import policies
 
 if TYPE_CHECKING:
@@ -51,7 +42,8 @@ SAMPLE = 100
 SEVERITY = "policies.kyverno.io/severity"
 _JSON = {"Content-Type": "application/json"}
 LOOKS = 5
-"""How often Pods are created for some seconds while reports are written."""
+"""How often Pods are created for some seconds while reports are written, and as often once they are."""
+LOOK_SECONDS, APART_SECONDS = 4.0, 10.0
 PATIENCE = 3.0
 """How many times what is wanted is waited for."""
 SETTLED_SECONDS = 90.0
@@ -77,11 +69,11 @@ def main() -> int:
             stack.enter_context(stored(tier))
         else:
             engine.install(tier)
-        asyncio.run(_filled(tier, given.objects))
+        asyncio.run(filled(tier, given.objects))
         return _Measurement(tier, given.objects, f"--reports={given.reports}").run()
 
 
-async def _filled(tier: Tier, count: int) -> None:
+async def filled(tier: Tier, count: int) -> None:
     """Create Pods with numbers for names."""
     server, trusted = access(tier)
     numbers = iter(range(count))
@@ -101,6 +93,10 @@ async def _filled(tier: Tier, count: int) -> None:
 
 def _name(number: int) -> str:
     return f"pod-{number:06}"
+
+
+def _listed(rates: list[float]) -> str:
+    return ", ".join(f"{one:.0f}" for one in rates)
 
 
 class _Measurement:
@@ -137,14 +133,17 @@ class _Measurement:
                 during.append(self._rate())
             time.sleep(1)
         taken = time.monotonic() - began
-        after = self._rate()
+        after: list[float] = []
+        while len(after) < LOOKS:
+            time.sleep(APART_SECONDS)
+            after.append(self._rate())
         print(
             f"{there:,} reports of {self._count:,} Pods in {taken:.0f} s (aim {COMPLETE_SECONDS:.0f})"
         )
-        lost = 1 - sum(during) / len(during) / after
+        lost = 1 - statistics.mean(during) / statistics.mean(after)
         print(
-            f"Pods created meanwhile: {before:.0f}/s without policies, {', '.join(f'{one:.0f}' for one in during)}/s"
-            f" while reports are written, {after:.0f}/s afterwards: {lost:.0%} lost (aim {MOST_LOST:.0%})"
+            f"Pods created meanwhile: {before:.0f}/s without policies, {_listed(during)}/s"
+            f" while reports are written, {_listed(after)}/s afterwards: {lost:.0%} lost (aim {MOST_LOST:.0%})"
         )
         return there >= self._count and taken <= COMPLETE_SECONDS and lost <= MOST_LOST
 
@@ -182,9 +181,9 @@ class _Measurement:
     def _rate(self) -> float:
         """Return how many Pods are created a second."""
         (_, count) = asyncio.run(
-            creations(self._tier, self._tier.folder / AUDIT_LOG, pod(), CREATED)
+            creations(self._tier, self._tier.folder / AUDIT_LOG, pod(), CREATED, LOOK_SECONDS)
         )
-        return count / SECONDS
+        return count / LOOK_SECONDS
 
     def _uid(self, name: str) -> str:
         return str(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 CONNECTIONS = 16
-WARM_UP, SECONDS, ROUNDS = 0.5, 1.5, 3
+WARM_UP, SECONDS, ROUNDS = 0.5, 1.0, 7
 
 
 class Figures:
