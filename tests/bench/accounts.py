@@ -1,7 +1,7 @@
-"""What a benchmark on a real API server has cost: processor time by program, and requests of ours by verb and resource.
+"""What a benchmark on a real API server has cost: processor time and memory by program, and requests of ours by verb and resource.
 
-Apart from the benchmark because it only reads: /proc for the time, which other work on the host does not change, and the
-server's audit log, which holds whatever our service accounts ask for.
+Apart from the benchmark because it only reads: /proc for the time, which other work on the host does not change, and for memory, and
+the server's audit log, which holds whatever our service accounts ask for.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CLIENT = "client"
+LOOPS, WEBHOOK = "our loops", "our webhook"
 _MODULES = {
-    "controllers": "our loops",
-    "controllers.worker": "our webhook",
+    "controllers": LOOPS,
+    "controllers.worker": WEBHOOK,
     "controllers.report_store": "our store",
     "tests.bench.webhook_server": "no-op",
 }
@@ -30,6 +31,19 @@ def spent() -> Counter[str]:
     found: Counter[str] = Counter()
     for process, ticks in _family():
         found[_program(process)] += ticks / tick
+    return found
+
+
+def held() -> Counter[str]:
+    """Return the MiB that this process and all below it hold, by program; pages that several share are divided among them."""
+    found: Counter[str] = Counter()
+    for process, _ in _family():
+        try:
+            text = Path(f"/proc/{process}/smaps_rollup").read_text()
+        except OSError:
+            continue  # it ended meanwhile
+        kib = next(int(line.split()[1]) for line in text.splitlines() if line.startswith("Pss:"))
+        found[_program(process)] += kib / 1024
     return found
 
 
