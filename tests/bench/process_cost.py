@@ -9,14 +9,18 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kubectl_kpolicy.output.structured import yaml_text
 
 from . import subjects
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
 KPOLICY = [sys.executable, "-m", "kubectl_kpolicy"]
 HEAVY = ("textual", "kubernetes", "aiohttp", "sigstore", "cryptography")
-ROUNDS = 9
+ROUNDS = 15
 
 
 LAUNCHER = """
@@ -29,15 +33,25 @@ os._exit(0)
 """Starts a command from a small process: until a child runs its own program, its peak is that of who started it."""
 
 
-def cost(command: list[str], compiled: Path, rounds: int = ROUNDS) -> tuple[float, float]:
-    """Return the median seconds of processor time of a command and its peak memory in MiB.
+def costs(
+    commands: Mapping[str, tuple[list[str], int]], compiled: Path
+) -> dict[str, tuple[float, float]]:
+    """Return by name the median seconds of processor time of a command, which is run so often, and its peak memory in MiB.
 
-    Modules are compiled once, into `compiled`, as an installed wheel has them, whatever the tree here may be written into.
+    Commands take turns, so that a slow moment of the host hits all alike. Modules are compiled once, into `compiled`, as an
+    installed wheel has them, whatever the tree here may be written into.
     """
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     environment = {**kept, "PYTHONPYCACHEPREFIX": str(compiled)}
-    runs = [_run(command, environment) for _ in range(rounds)]
-    return statistics.median(seconds for seconds, _ in runs), max(peak for _, peak in runs)
+    runs: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    for turn in range(max(rounds for _, rounds in commands.values())):
+        for name, (command, rounds) in commands.items():
+            if turn < rounds:
+                runs[name].append(_run(command, environment))
+    return {
+        name: (statistics.median(one for one, _ in found), max(peak for _, peak in found))
+        for name, found in runs.items()
+    }
 
 
 def _run(command: list[str], environment: dict[str, str]) -> tuple[float, float]:
@@ -74,17 +88,15 @@ def measure() -> dict[str, tuple[float, float]]:
         nineteen = [str(path) for path in subjects.STANDARDS + subjects.PRACTICES]
         sixteen = [str(path) for path in subjects.STANDARDS]
         loads = "import yaml, gc; gc.disable(); list(yaml.load_all(open({!r}), yaml.CSafeLoader))"
-        return {
-            "python -c pass": cost([sys.executable, "-c", "pass"], compiled),
-            "kpolicy version": cost([*KPOLICY, "version"], compiled),
-            "kpolicy --help": cost([*KPOLICY, "--help"], compiled),
-            "apply, 19 policy files x 1 Pod": cost(
-                [*KPOLICY, "apply", *nineteen, "-r", str(one)], compiled
+        commands = {
+            "python -c pass": ([sys.executable, "-c", "pass"], ROUNDS),
+            "kpolicy version": ([*KPOLICY, "version"], ROUNDS),
+            "kpolicy --help": ([*KPOLICY, "--help"], ROUNDS),
+            "apply, 19 policy files x 1 Pod": (
+                [*KPOLICY, "apply", *nineteen, "-r", str(one)],
+                ROUNDS,
             ),
-            "CSafeLoader on the 1,000 Pods": cost(
-                [sys.executable, "-c", loads.format(str(many))], compiled, rounds=3
-            ),
-            "apply, 16 rules x 1,000 Pods": cost(
-                [*KPOLICY, "apply", *sixteen, "-r", str(many)], compiled, rounds=5
-            ),
+            "CSafeLoader on the 1,000 Pods": ([sys.executable, "-c", loads.format(str(many))], 3),
+            "apply, 16 rules x 1,000 Pods": ([*KPOLICY, "apply", *sixteen, "-r", str(many)], 5),
         }
+        return costs(commands, compiled)
