@@ -164,9 +164,7 @@ _ANCHORED = regex(r"[+<=X^]?\((.+)\)\Z")
 
 def check_references(rule: Rule, path: str) -> Iterator[Finding]:
     """Yield references of one rule that can never be resolved."""
-    for found in texts(rule.raw):
-        if "$(" not in found.text:
-            continue
+    for found in texts(rule.raw, holding="$("):
         for reference in _REFERENCE.findall(found.text):
             why = _fault(rule, reference, found.path)
             if why:

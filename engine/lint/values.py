@@ -31,9 +31,7 @@ def rereadings(rule: dict[str, Any]) -> list[str]:
     """Return the texts of a rule, as a policy has it, that may come to something else than in Kyverno."""
     looked_up = _looked_up(rule)
     found: dict[str, None] = {}
-    for text in texts(rule, without=frozenset(_CONSTANT)):
-        if "{{" not in text.text:
-            continue
+    for text in texts(rule, holding="{{", without=frozenset(_CONSTANT)):
         try:
             items = cut(text.text)
         except LimitError:

@@ -43,7 +43,7 @@ _ROUNDS = 64
 
 def check_variables(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
     """Yield what is wrong with the variables of one rule."""
-    if not any("{{" in found.text for found in texts(rule.raw)):
+    if not any(texts(rule.raw, holding="{{")):
         return
     if policy.background and not (rule.mutate or {}).get("targets"):
         yield from _check_background(rule, path)
@@ -53,9 +53,7 @@ def check_variables(rule: Rule, path: str, policy: Policy) -> Iterator[Finding]:
     }
     allowed = _Allowed.of(rule, policy)
     yield from _check_targets(rule, path, policy)
-    for found in texts(rule.raw, without=dynamic):
-        if "{{" not in found.text:
-            continue
+    for found in texts(rule.raw, holding="{{", without=dynamic):
         yield from _check_element(found, path)
         if why := _unresolvable(found, allowed):
             text = f"{_PREFIX}variable substitution failed for rule {rule.name}: {why}"
@@ -158,18 +156,18 @@ def _check_element(found: Text, path: str) -> Iterator[Finding]:
 def _check_fixed_sections(rule: Rule, path: str) -> Iterator[Finding]:
     """Refuse variables in parts that are compiled before there is an object (row A-92)."""
     for name, section in (("match", rule.match), ("exclude", rule.exclude)):
-        if any("{{" in found.text for found in texts(section)):
+        if any(texts(section, holding="{{")):
             text = f'{_PREFIX}rule "{rule.name}" should not have variables in {name} section'
             yield error(f"{path}.{name}", text)
     for index, entry in enumerate(rule.verify_images):
-        if any("{{" in found.text for found in texts(entry.get("imageReferences"))):
+        if any(texts(entry.get("imageReferences"), holding="{{")):
             name = "imageReferences"
             text = f'{_PREFIX}rule "{rule.name}" should not have variables in {name} section'
             yield error(f"{path}.verifyImages[{index}].{name}", text)
 
 
 def _check_background(rule: Rule, path: str) -> Iterator[Finding]:
-    for found in texts(rule.raw):
+    for found in texts(rule.raw, holding="{{"):
         for variable in template.variables_in(found.text):
             if _FORBIDDEN_IN_BACKGROUND.search(variable):
                 yield error(
@@ -197,22 +195,44 @@ class Text:
     text: str
 
 
-def texts(value: Json, path: str = "", *, without: frozenset[str] = frozenset()) -> Iterator[Text]:
-    """Yield all strings below `value` but those below the paths in `without`."""
+def texts(
+    value: Json, path: str = "", *, holding: str = "", without: frozenset[str] = frozenset()
+) -> Iterator[Text]:
+    """Yield all strings below `value` that hold `holding`, but those below the paths in `without`."""
+    if not _holds(value, holding):
+        # true of most parts of policies, and paths are not put together for nothing
+        return
     stack: list[tuple[str, Json, int]] = [(path, value, 0)]
     while stack:
         at, node, depth = stack.pop()
         if at in without or depth > DEEPEST:
             continue
         if isinstance(node, str):
-            yield Text(at, node)
+            if holding in node:
+                yield Text(at, node)
         elif isinstance(node, list):
             below = [(f"{at}/{index}", item, depth + 1) for index, item in enumerate(node)]
             stack.extend(reversed(below))
         elif isinstance(node, dict):
-            yield from (Text(f"{at}/{key}", key) for key in node if "{{" in key)
+            yield from (Text(f"{at}/{key}", key) for key in node if "{{" in key and holding in key)
             below = [(f"{at}/{key}", item, depth + 1) for key, item in node.items()]
             stack.extend(reversed(below))
+
+
+def _holds(value: Json, mark: str) -> bool:
+    """Tell whether a key or a string below `value` holds `mark`."""
+    stack = [value]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, str):
+            if mark in node:
+                return True
+        elif isinstance(node, list):
+            stack.extend(node)
+        elif isinstance(node, dict):
+            stack.extend(node)
+            stack.extend(node.values())
+    return False
 
 
 def context_names(value: Json) -> list[str]:
