@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from engine import collector
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -31,6 +33,7 @@ def _collector_as_before() -> Iterator[None]:
     before = gc.get_threshold()
     yield
     gc.unfreeze()
+    collector._settled.clear()
     gc.set_threshold(*before)
     gc.enable()
 
@@ -41,7 +44,7 @@ def uncollected_heap() -> None:
 
     The fixture above has it collected again after the test.
     """
-    gc.freeze()
+    collector.settle(*gc.get_threshold())
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -229,7 +229,7 @@ def _rush(
 ) -> Round:
     """Create Pods as fast as that goes; what everything spends at rest is taken off."""
     log = tier.folder / AUDIT_LOG
-    there = {**made, "metadata": {**made["metadata"], "namespace": namespace}}
+    there = _in(namespace, made)
     (before, size, after), count = asyncio.run(
         creations(tier, log, there, answer, SECONDS, pods_of(namespace))
     )
@@ -282,9 +282,13 @@ def _settle(tier: Tier, webhook: dict[str, Any]) -> None:
         _wait(tier, namespace, refused=kind in REFUSALS)
 
 
+def _in(namespace: str, made: dict[str, Any]) -> dict[str, Any]:
+    return {**made, "metadata": {**made["metadata"], "namespace": namespace}}
+
+
 def _wait(tier: Tier, namespace: str, *, refused: bool) -> None:
     end = time.monotonic() + PATIENCE
-    good, bad = ({**one, "metadata": {**one["metadata"], "namespace": namespace}} for one in (pod(), _violating()))  # fmt: skip
+    good, bad = (_in(namespace, one) for one in (pod(), _violating()))
     while _refusal(tier, good) or bool(_refusal(tier, bad)) is not refused:
         if time.monotonic() > end:
             raise TimeoutError(f"the API server does not go by the policies: {_refusal(tier, good)}")  # fmt: skip

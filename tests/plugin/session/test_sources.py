@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from engine.collector import collector_off
+from engine.collector import collector_off, settle
 from engine.errors import DocumentError
 from kubectl_kpolicy.session.sources import read_documents, read_paths
 
@@ -163,6 +163,16 @@ def test_the_collector_is_as_before_after_loading() -> None:
     with collector_off():
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+def test_what_a_process_has_settled_stays_settled_after_loading() -> None:
+    settle(*gc.get_threshold())
+    frozen = gc.get_freeze_count()
+
+    with collector_off():
+        pass
+
+    assert gc.get_freeze_count() == frozen > 0
 
 
 def test_the_collector_does_not_look_at_once_through_what_was_loaded() -> None:

@@ -218,8 +218,7 @@ def test_the_console_opens_again_on_the_context_that_was_chosen(monkeypatch) -> 
         return answers.pop(0)
 
     monkeypatch.setattr(start, "_run", run)
-    monkeypatch.setattr(start.gc, "freeze", lambda: None)
-    monkeypatch.setattr(start.gc, "set_threshold", lambda *_: None)
+    monkeypatch.setattr(start, "settle", lambda *_: None)
     asked = ConsoleRequest(ClusterFlags(context="dev"), screen="violations")
     assert start.start(asked, lambda given: {"screen": given.screen}) == 0
     assert seen == [("dev", "violations"), ("prod", "grants")]
