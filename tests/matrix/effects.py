@@ -7,6 +7,7 @@ smallest that the API server takes; a kind that is new in a role and has none he
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -125,9 +126,10 @@ BODIES: Final[dict[tuple[str, str, str], dict[str, Any]]] = {
 GRANTED: Final = {"kpolicy.io/grant": "shop/g"}
 
 
-def written_kinds() -> set[tuple[str, str]]:
+@cache
+def written_kinds() -> frozenset[tuple[str, str]]:
     """Return (group, plural) of everything that any of our accounts may create, change or delete."""
-    found = set()
+    found: set[tuple[str, str]] = set()
     for role in [*_shipped(), *_added()]:
         for rule in role.get("rules") or ():
             if _WRITING.isdisjoint(rule["verbs"]):
@@ -138,7 +140,7 @@ def written_kinds() -> set[tuple[str, str]]:
                 for plural in rule["resources"]
                 if plural not in _ANSWERED
             }
-    return found
+    return frozenset(found)
 
 
 def effects() -> list[Effect]:
