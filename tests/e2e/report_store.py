@@ -60,11 +60,12 @@ class Played:
     def __init__(self, tier: Tier) -> None:
         self.tier = tier
         [self._port] = free_ports(1)
-        engine.install(tier)
-        for name in ("shop", "bank"):
+        for name in (engine.NAMESPACE, "shop", "bank"):
             tier.kubectl("create", "namespace", name)
+        # before there are custom resources of these kinds, which the garbage collector would watch for some minutes more
         objects = [self._outside(one) for one in installed(_STORE) if _is_of_store(one)]
         tier.kubectl("apply", "-f", "-", given=json_text(list_of(objects)))
+        engine.install(tier)
         kubeconfig = tier.account(engine.NAMESPACE, report_store.NAME)
         words = report_store.arguments(self._port, str(tier.folder / "reports.db"))
         command = [
