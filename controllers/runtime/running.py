@@ -39,7 +39,7 @@ async def _told_to_stop(serve: Callable[[asyncio.Event], Coroutine[Any, Any, Non
     await serve(stop)
 
 
-async def ended(tasks: Collection[asyncio.Task[None]]) -> None:
+async def ended(tasks: Collection[asyncio.Task[Any]]) -> None:
     """Cancel tasks and wait until they have ended, whatever they raise."""
     for task in tasks:
         task.cancel()

@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
 
 from controllers.kube.rush import PATIENCE, Rush
+from controllers.runtime.running import ended
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
@@ -80,12 +81,23 @@ class Pace:
             pause = self._owed(now)
             if self._stands_back(now):
                 if self._under_way:
-                    await self._ended.wait()
+                    await self._until_ended()
                     continue
                 pause = max(self._next_at - now, pause)
             if pause <= 0:
                 return
             await self._clock.sleep(min(max(pause, LEAST), _STEP))
+
+    async def _until_ended(self) -> None:
+        """Return when what is under way has ended, and soon in any case: it may hang, and the rush be over."""
+        either = (
+            asyncio.create_task(self._ended.wait()),
+            asyncio.create_task(self._clock.sleep(_STEP)),
+        )
+        try:
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await ended(either)
 
     def _stands_back(self, now: float) -> bool:
         if not self.rush.is_on:

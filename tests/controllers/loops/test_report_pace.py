@@ -97,6 +97,35 @@ def test_however_much_there_is_to_judge_no_more_processor_time_is_taken_than_the
     assert pace.SAVED < spent <= pace.SAVED + 41 * pace.BUDGET
 
 
+def test_work_that_hangs_since_a_rush_keeps_nothing_waiting_once_the_rush_is_over():
+    async def play():
+        clock = ManualClock()
+        one, begun = Pace(clock), 0
+
+        async def hang() -> None:
+            async with one.turn():
+                await asyncio.Event().wait()
+
+        async def work() -> None:
+            nonlocal begun
+            async with one.turn():
+                begun += 1
+
+        tasks = [asyncio.create_task(hang())]
+        await clock.advance(1)
+        one.rush.count(100)
+        tasks += [asyncio.create_task(work()) for _ in range(10)]
+        await clock.advance(1)
+        assert begun == 0
+        await clock.advance(10)
+        assert begun == 10
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(play())
+
+
 def test_hundreds_that_wait_for_the_budget_do_not_spend_it_by_looking_for_their_turn():
     async def play():
         clock, spent, looks = ManualClock(), 0.0, 0
