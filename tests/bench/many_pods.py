@@ -12,23 +12,19 @@ import asyncio
 import json
 import statistics
 import sys
-import tempfile
 import time
 import urllib.request
-from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
 import orjson
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.e2e import engine, tiers
-from tests.e2e.report_store import stored
-from tests.e2e.server import binaries
+from tests.e2e import engine
 from tests.e2e.server.processes import free_ports
 from tests.e2e.server.real import AUDIT_LOG
 
+from .cluster import add_reports, installed
 from .pod_creation import CONNECTIONS, CREATED, PODS, REPORTS, access, count_at, creations, pod
 from .webhook_server import policies
 
@@ -54,21 +50,9 @@ def main() -> int:
     """Measure and print; returns 1 where an aim is not reached."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.many_pods", description=__doc__)
     parser.add_argument("--objects", type=int, default=100_000, help="Pods (%(default)s)")
-    parser.add_argument("--reports", choices=("crd", "store"), default="store")
+    add_reports(parser, "store")
     given = parser.parse_args()
-    try:
-        programs = binaries.ready()
-    except binaries.ToolMissingError as reason:
-        sys.exit(f"error: {reason}")
-    with (
-        tempfile.TemporaryDirectory(prefix="kpolicy-bench-") as folder,
-        tiers.real_tier(Path(folder), programs) as tier,
-        ExitStack() as stack,
-    ):
-        if given.reports == "store":
-            stack.enter_context(stored(tier))
-        else:
-            engine.install(tier)
+    with installed(given.reports) as tier:
         asyncio.run(filled(tier, given.objects))
         return _Measurement(tier, given.objects, f"--reports={given.reports}").run()
 

@@ -16,25 +16,24 @@ import ssl
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from tests.e2e import engine, tiers
-from tests.e2e.server import binaries
+from tests.e2e import engine
 from tests.e2e.server.real import AUDIT_LOG
 
 from . import subjects
 from .accounts import asked, spent
+from .cluster import cluster
 from .webhook_server import policies
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from tests.e2e.tiers import Tier
 
@@ -89,14 +88,7 @@ class Round:
 
 def main(*flags: str) -> int:
     """Measure an engine with `flags`, print, and return 1 when more is lost than may be."""
-    try:
-        programs = binaries.ready()
-    except binaries.ToolMissingError as reason:
-        sys.exit(f"error: {reason}")
-    with (
-        tempfile.TemporaryDirectory(prefix="kpolicy-bench-") as folder,
-        tiers.real_tier(Path(folder), programs) as tier,
-    ):
+    with cluster() as tier:
         others = [PLACES[NONE], PLACES[NO_OP], "kube-system"]
         unasked = {"matchExpressions": [{"key": _NAME_OF, "operator": "NotIn", "values": others}]}
         settings = {"webhooks": json.dumps({"namespaceSelector": unasked})}
@@ -104,7 +96,7 @@ def main(*flags: str) -> int:
         with engine.engine(tier, *flags), _no_op() as webhook:
             _settle(tier, webhook)
             idle = _idle()
-            found = _compared(tier, dict.fromkeys(KINDS, ""), pod(), CREATED, idle)
+            found = _compared(tier, {kind: kind for kind in KINDS}, pod(), CREATED, idle)
             if _reports_are_written(flags):
                 found[LATER] = [_reports(tier)]
             _wait_for_events(tier)
@@ -115,11 +107,11 @@ def main(*flags: str) -> int:
 def _compared(
     tier: Tier, kinds: Mapping[str, str], made: dict[str, Any], answer: bytes, idle: Counter[str]
 ) -> dict[str, list[Round]]:
-    """Create Pods where each kind is asked, by turns; `kinds` says by which name its rounds are returned, by default its own."""
-    found: dict[str, list[Round]] = {name or kind: [] for kind, name in kinds.items()}
+    """Create Pods where each kind is asked, by turns; `kinds` says by which name its rounds are returned."""
+    found: dict[str, list[Round]] = {name: [] for name in kinds.values()}
     for number in range(ROUNDS):
         for kind, name in list(kinds.items())[:: -1 if number % 2 else 1]:
-            found[name or kind].append(_rush(tier, PLACES[kind], made, answer, idle))
+            found[name].append(_rush(tier, PLACES[kind], made, answer, idle))
     return found
 
 

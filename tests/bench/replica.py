@@ -9,18 +9,14 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
-import tempfile
 import time
-from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kubectl_kpolicy.output.structured import json_text, list_of
-from tests.e2e import engine, tiers
-from tests.e2e.report_store import stored
-from tests.e2e.server import binaries
+from tests.e2e import engine
 
 from .accounts import LOOPS, WEBHOOK, held, spent
+from .cluster import add_reports, installed
 from .growth_cost import SHAPES
 from .many_pods import SETTLED_SECONDS, filled
 from .pod_creation import REPORTS, count_at
@@ -44,25 +40,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.replica", description=__doc__)
     parser.add_argument("--objects", type=int, default=FEW_OBJECTS, help="Pods (%(default)s)")
     parser.add_argument("--policies", type=int, default=FEW_POLICIES, help="(%(default)s)")
-    parser.add_argument("--reports", choices=("crd", "store"), default="crd")
+    add_reports(parser, "crd")
     given = parser.parse_args()
-    try:
-        programs = binaries.ready()
-    except binaries.ToolMissingError as reason:
-        sys.exit(f"error: {reason}")
-    with (
-        tempfile.TemporaryDirectory(prefix="kpolicy-bench-") as folder,
-        tiers.real_tier(Path(folder), programs) as tier,
-        ExitStack() as stack,
-    ):
-        if given.reports == "store":
-            stack.enter_context(stored(tier))
-        else:
-            engine.install(tier)
+    with installed(given.reports) as tier:
         _apply(tier, _policies(given.policies))
         asyncio.run(filled(tier, given.objects))
-        stack.enter_context(engine.engine(tier, f"--reports={given.reports}"))
-        return _measured(tier, given.objects, given.policies)
+        with engine.engine(tier, f"--reports={given.reports}"):
+            return _measured(tier, given.objects, given.policies)
 
 
 def _policies(count: int) -> list[dict[str, Any]]:

@@ -9,18 +9,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 import time
-from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.e2e import engine, tiers
-from tests.e2e.report_store import stored
-from tests.e2e.server import binaries
+from tests.e2e import engine
 from tests.e2e.server.real import AUDIT_LOG
 
 from .accounts import asked, spent
+from .cluster import add_reports, installed
 from .pod_creation import NAMESPACE, REPORTS, count_at, pod
 from .webhook_server import policies
 
@@ -35,25 +31,13 @@ def main() -> int:
     """Measure and print; returns 1 where not every Pod has a report in time."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.reports", description=__doc__)
     parser.add_argument("--objects", type=int, default=2_000, help="Pods (%(default)s)")
-    parser.add_argument("--reports", choices=("crd", "store"), default="store")
+    add_reports(parser, "store")
     given = parser.parse_args()
-    try:
-        programs = binaries.ready()
-    except binaries.ToolMissingError as reason:
-        sys.exit(f"error: {reason}")
-    with (
-        tempfile.TemporaryDirectory(prefix="kpolicy-bench-") as folder,
-        tiers.real_tier(Path(folder), programs) as tier,
-        ExitStack() as stack,
-    ):
-        if given.reports == "store":
-            stack.enter_context(stored(tier))
-        else:
-            engine.install(tier)
+    with installed(given.reports) as tier:
         _create(tier, given.objects)
-        stack.enter_context(engine.engine(tier, f"--reports={given.reports}"))
-        time.sleep(REST)
-        return _measured(tier, given.objects)
+        with engine.engine(tier, f"--reports={given.reports}"):
+            time.sleep(REST)
+            return _measured(tier, given.objects)
 
 
 def _create(tier: Tier, count: int) -> None:
